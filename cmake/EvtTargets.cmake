@@ -4,7 +4,7 @@
 # Generated headers mirror the source tree below the build directory, so the same spelling finds them.
 add_library(evt_options INTERFACE)
 target_compile_features(evt_options INTERFACE cxx_std_20)
-target_include_directories(evt_options INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include"
+target_include_directories(evt_options INTERFACE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}"
                                                  "${PROJECT_BINARY_DIR}")
 target_compile_options(evt_options INTERFACE -Wall -Wextra -Wno-unused-parameter)
 

@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+"""Checks that the documentation is true.
+
+- Relative links and images of every Markdown file lead to files that exist.
+- Every ```console block of README.md and docs/guide/ is run from the repository's root: lines after `$ ` are commands,
+  the lines below are exactly what they print (stdout and stderr), where `…` stands for any text on its line and a line
+  that holds only `…` for any number of lines. A command whose exit code is not 0 is followed by a comment that
+  says so: `$ ./evt verify wrong.mlir  # exit code 1`.
+
+Prints one line for each problem, then `N passed, N failed`; exits with 1 if there is a problem.
+"""
+
+import argparse
+import dataclasses
+import pathlib
+import re
+import subprocess
+import sys
+
+import source_tree
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<img[^>]+src=\"([^\"]+)\"")
+EXIT_CODE = re.compile(r"\s+# exit code (\d+)$")
+
+
+@dataclasses.dataclass
+class Example:
+    path: pathlib.Path
+    line: int
+    command: str
+    exit_code: int
+    output: list
+
+
+def outside_code(text):
+    """(line number, line) of what is not inside a fenced block."""
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif not fenced:
+            yield number, line
+
+
+def broken_links(root, path):
+    for number, line in outside_code((root / path).read_text(encoding="utf-8")):
+        for match in LINK.finditer(line):
+            target = match.group(1) or match.group(2)
+            if re.match(r"[a-z]+:", target) or target.startswith("#"):
+                continue
+            if not (root / path.parent / target.split("#")[0]).exists():
+                yield f"{path}:{number}: links to {target}, which does not exist"
+
+
+def examples(path, text):
+    """The commands of the console blocks, with what they are said to print."""
+    inside = False
+    current = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() == "```console":
+            inside, current = True, None
+        elif line.startswith("```"):
+            if inside and current:
+                yield current
+            inside, current = False, None
+        elif inside and line.startswith("$ "):
+            if current:
+                yield current
+            code = EXIT_CODE.search(line)
+            command = EXIT_CODE.sub("", line[2:])
+            current = Example(path, number, command, int(code.group(1)) if code else 0, [])
+        elif inside and current:
+            current.output.append(line.rstrip())
+
+
+def matches(expected, actual):
+    """Whether the printed lines are the documented ones."""
+    if not expected:
+        return not actual
+    if expected[0] == "…":
+        return any(matches(expected[1:], actual[skipped:]) for skipped in range(len(actual) + 1))
+    if not actual:
+        return False
+    pattern = ".*".join(re.escape(part) for part in expected[0].split("…"))
+    return re.fullmatch(pattern, actual[0]) is not None and matches(expected[1:], actual[1:])
+
+
+def run_example(root, example):
+    """What is wrong with the example, or None."""
+    done = subprocess.run(
+        ["bash", "-c", example.command], cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, timeout=600,
+    )
+    where = f"{example.path}:{example.line}: `{example.command}`"
+    actual = [line.rstrip() for line in done.stdout.splitlines()]
+    if done.returncode != example.exit_code:
+        shown = "\n".join("  " + line for line in actual)
+        return f"{where} exits with {done.returncode}, documented is {example.exit_code}; it prints\n{shown}"
+    if not matches(example.output, actual):
+        shown = "\n".join("  " + line for line in actual)
+        return f"{where} prints something else than documented:\n{shown}"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--root", type=pathlib.Path, default=source_tree.ROOT)
+    parser.add_argument("--no-run", action="store_true", help="check links only")
+    options = parser.parse_args()
+    passed = failed = 0
+    for path in source_tree.files(options.root, {".md"}):
+        problems = list(broken_links(options.root, path))
+        print("".join(problem + "\n" for problem in problems), end="")
+        passed, failed = passed + (not problems), failed + len(problems)
+        runnable = path == pathlib.Path("README.md") or path.is_relative_to("docs/guide")
+        if options.no_run or not runnable:
+            continue
+        for example in examples(path, (options.root / path).read_text(encoding="utf-8")):
+            problem = run_example(options.root, example)
+            if problem:
+                print(problem)
+            passed, failed = passed + (problem is None), failed + (problem is not None)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+#!/usr/bin/python3
+"""check_docs.py finds broken links and outdated console output, and accepts what is true."""
+
+import pathlib
+import tempfile
+import unittest
+
+import check_docs
+
+DOCUMENT = """# Title
+```console
+$ echo one; echo two 2 s
+one
+two … s
+$ false  # exit code 1
+$ seq 5
+1
+…
+5
+```
+"""
+
+
+class Docs(unittest.TestCase):
+    def run_document(self, text):
+        root = pathlib.Path("/")
+        return [check_docs.run_example(root, example) for example in check_docs.examples(pathlib.Path("x.md"), text)]
+
+    def test_true_output_passes(self):
+        self.assertEqual(self.run_document(DOCUMENT), [None, None, None])
+
+    def test_other_output_is_found(self):
+        problem = self.run_document(DOCUMENT.replace("one\ntwo", "one\nthree"))[0]
+        self.assertEqual(
+            problem, "x.md:3: `echo one; echo two 2 s` prints something else than documented:\n  one\n  two 2 s")
+
+    def test_missing_and_additional_lines_are_found(self):
+        self.assertIsNotNone(self.run_document("```console\n$ seq 2\n1\n```\n")[0])
+        self.assertIsNotNone(self.run_document("```console\n$ seq 2\n1\n2\n3\n```\n")[0])
+
+    def test_exit_code_is_compared(self):
+        problem = self.run_document("```console\n$ echo a; exit 3\na\n```\n")[0]
+        self.assertEqual(problem, "x.md:2: `echo a; exit 3` exits with 3, documented is 0; it prints\n  a")
+
+    def test_links(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "there.md").write_text("")
+            (root / "a.md").write_text(
+                "[x](there.md#part) [y](https://example.org) [z](#here)\n```\n[code](no.md)\n```\n![p](gone.svg)\n")
+            self.assertEqual(
+                list(check_docs.broken_links(root, pathlib.Path("a.md"))),
+                ["a.md:5: links to gone.svg, which does not exist"],
+            )
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,253 @@
+// Graph functions: calls, event tensors, protocols, repetition.
+#ifndef EVT_GRAPH_OPS_TD
+#define EVT_GRAPH_OPS_TD
+
+include "EvtDialect.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Evt_Op<string mnemonic, list<Trait> traits = []> : Op<Evt_Dialect, mnemonic, traits>;
+
+def EndOp : Evt_Op<"end", [Terminator, Pure]> {
+  let summary = "ends a region of a device function, graph, repeat or protocol";
+  let description = "Implicit: it is neither written nor printed.";
+  let assemblyFormat = "attr-dict";
+}
+
+def GraphOp : Evt_Op<"graph", [IsolatedFromAbove, Symbol, SingleBlockImplicitTerminator<"EndOp">,
+                               DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "a graph function: the program that becomes one kernel";
+  let description = [{
+    Arguments are tensors in memory (`memref`, dense and row-major) and `index` values. Their names are kept: they are
+    the names of `evt run --in NAME=...` and of diagnostics. A tensor marked `{evt.immutable}` (a weight) is never
+    written by the graph, so its loads need no event and may run ahead of every wait.
+
+    An `index` argument is a symbol of the program; `{evt.min = 1, evt.max = 64}` bounds it.
+
+    ```mlir
+    evt.graph @steps(%u: memref<?x?xf32>, %t: index {evt.min = 0, evt.max = 1000}) {
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, StrArrayAttr:$arg_names,
+                       ArrayAttr:$arg_attrs);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::llvm::StringRef getArgName(unsigned i);
+    bool isImmutable(unsigned i);
+    ::mlir::Attribute getArgAttr(unsigned i, ::llvm::StringRef name);
+  }];
+}
+
+def DeviceOp : Evt_Op<"device", [IsolatedFromAbove, Symbol, SingleBlockImplicitTerminator<"EndOp">,
+                                 DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "a device function: a grid of tasks, each computing one tile";
+  let description = [{
+    Arguments are memories (`memref`) and `index` values (an iteration, a size); `grid(...)` names the coordinates of a
+    task. The body is a tile program over static-shaped tensors: `evt.load`, `evt.store`, `evt.read`, `evt.valid` and the
+    named tile operations; `linalg.fill`, `matmul`, `matmul_transpose_b`, `reduce`, `broadcast`, `transpose`; `arith`
+    and `math` on tensors and scalars; `scf.for` with tensor `iter_args`; `tensor.empty`, `splat`, static
+    `extract_slice`, `insert_slice`, `expand_shape`, `collapse_shape`. Anything else is refused.
+    Floats compute in f32; bf16 and f16 are storage, with `arith.extf` and `arith.truncf`.
+
+    ```mlir
+    evt.device @scale(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+      %o = affine.apply affine_map<(d0) -> (d0 * 64)>(%i)
+      %t = evt.load %x[%o] : memref<?xf32> -> tensor<64xf32>
+      %s = arith.addf %t, %t : tensor<64xf32>
+      evt.store %s, %y[%o] : tensor<64xf32> -> memref<?xf32>
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, StrArrayAttr:$arg_names,
+                       StrArrayAttr:$coord_names);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    unsigned getNumArgs() { return getFunctionType().getNumInputs(); }
+    unsigned getNumCoords() { return getCoordNames().size(); }
+    ::mlir::BlockArgument getCoord(unsigned i) { return getBody().front().getArgument(getNumArgs() + i); }
+  }];
+}
+
+def SymbolOp : Evt_Op<"symbol", [Pure, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "a named run-time size shared by dimensions of arguments";
+  let description = [{
+    The listed dimensions must agree when the kernel is launched; a launch where they differ, or where the value lies outside
+    the declared range, is refused with a message that names the symbol. Counterexamples of the verifier are given in
+    these names. Every dynamic dimension of an argument that no `evt.symbol` names is a symbol of its own, called
+    `<argument>_<dimension>`; `memref.dim` of an argument also reads it.
+
+    ```mlir
+    %n = evt.symbol "n" (%x[0], %y[0]) range(1, 4096) : memref<?x64xf32>, memref<?xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, Variadic<AnyMemRef>:$tensors, DenseI64ArrayAttr:$dims, I64Attr:$min, I64Attr:$max);
+  let results = (outs Index:$value);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def AllocOp : Evt_Op<"alloc", [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "a planned buffer, alive for one launch";
+  let description = [{
+    The runtime places it in the workspace; its contents are undefined until written.
+
+    ```mlir
+    %p = evt.alloc(%n) : memref<?x4xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<Index>:$sizes, StrAttr:$name);
+  let results = (outs Res<AnyMemRef, "", [MemAlloc]>:$memory);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def EventOp : Evt_Op<"event", [AttrSizedOperandSegments,
+                               DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "an event tensor: counters that order tasks";
+  let description = [{
+    Operands are the extents. An element passes its waiters once it has received its count of notifications; one more is an
+    error. The count of an element is
+
+    - `count(4)` or `count(%v)`: the same for all elements;
+    - `count((e)[n] -> (4, n - e * 4))(%n)`: the smallest of some affine expressions of the element's coordinates and
+      of index values, at least 0 (here: groups of four, the last one ragged);
+    - `count(%table after %guard)`: read from a 32-bit integer memory of the event's rank, written by earlier tasks; a
+      constant factor may follow: `count(%table * 3 after %guard)`. `%guard` is the single-counter event that orders the
+      table. An element whose count turns out 0 is complete once the guard is.
+
+    ```mlir
+    %done = evt.event(%n, %m) count(4) : !evt.event<?x?>
+    ```
+  }];
+  let arguments = (ins Variadic<Index>:$extents, Variadic<Index>:$count_operands, Optional<AnyMemRef>:$table,
+                       Optional<Evt_EventType>:$guard, AffineMapAttr:$count_map,
+                       DefaultValuedAttr<I64Attr, "1">:$factor, StrAttr:$name);
+  let results = (outs Res<Evt_EventType, "", [MemAlloc]>:$event);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def RepeatOp : Evt_Op<"repeat", [SingleBlockImplicitTerminator<"EndOp">, RecursiveMemoryEffects,
+                                 DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "repeats a block of calls; the iteration is a task coordinate";
+  let description = [{
+    Nothing is unrolled: code, proof and compile time do not grow with the number of iterations. Per-iteration weights are
+    tensors with a leading dimension; the iteration is passed to device functions as an `index` argument and may be used
+    in protocols. Events may cross iterations.
+
+    ```mlir
+    evt.repeat %l to %layers {
+      evt.call @step(%w, %x, %l) grid(%n) wait(%done[(l, i) -> (l - 1, i)]) notify(%done[(l, i) -> (l, i)])
+        : (memref<?x64xf32>, memref<?xf32>, index)
+    }
+    ```
+  }];
+  let arguments = (ins Index:$extent, StrAttr:$iteration_name);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    ::mlir::BlockArgument getIteration() { return getBody().front().getArgument(0); }
+  }];
+}
+
+def CallOp : Evt_Op<"call", [AttrSizedOperandSegments, SingleBlockImplicitTerminator<"EndOp">, RecursiveMemoryEffects,
+                             DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+                             DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "runs a device function on every point of a grid, with a protocol";
+  let description = [{
+    The protocol is a region over the task's coordinates: `evt.wait`, `evt.notify`, `evt.read` of tables and index
+    arithmetic. Waits run in order before the body, notifies after it.
+
+    ```mlir
+    evt.call @total(%p, %y) grid(%i to %n) : (memref<?x4xf32>, memref<?xf32>) {
+      evt.wait %done[%i]
+    }
+    ```
+
+    Where the protocol consists of affine maps, a shorthand says the same; the map's dimensions are the task's coordinates,
+    optionally preceded by the iterations of the enclosing repeats; `a to b` is a half-open range and `*` the whole
+    dimension:
+
+    ```mlir
+    evt.call @total(%p, %y) grid(%n) wait(%done[(i) -> (i)]) : (memref<?x4xf32>, memref<?xf32>)
+    evt.call @blur(%a, %b) grid(%n) wait(%done[(i) -> (i - 1 to i + 2)]) : (memref<?xf32>, memref<?xf32>)
+    ```
+
+    A grid may start with a *ragged* pair of coordinates, a group and a row tile in the group:
+    `grid(ragged(%indptr by 16 bound %b after %guard), %n)`: group `e` has `ceildiv(indptr[e+1] - indptr[e], 16)` row tiles;
+    `%b` bounds their total over all groups (more is a fault at run time); `%guard` is the single-counter event that
+    orders the reading of `indptr`. Without a guard, `indptr` must be immutable.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyType>:$args, Variadic<Index>:$grid,
+                       Optional<AnyMemRef>:$ragged_table, Optional<Index>:$ragged_bound,
+                       Optional<Evt_EventType>:$ragged_guard, DefaultValuedAttr<I64Attr, "0">:$ragged_by,
+                       StrArrayAttr:$coord_names);
+  let regions = (region SizedRegion<1>:$protocol);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    bool isRagged() { return getRaggedTable() != nullptr; }
+    unsigned getNumCoords() { return getProtocol().front().getNumArguments(); }
+    ::mlir::BlockArgument getCoord(unsigned i) { return getProtocol().front().getArgument(i); }
+  }];
+}
+
+class Evt_EventUse<string mnemonic, list<Trait> traits> : Evt_Op<mnemonic, traits # [AttrSizedOperandSegments]> {
+  let arguments = (ins Arg<Evt_EventType, "", [MemRead, MemWrite]>:$event, Variadic<Index>:$lower,
+                       Variadic<Index>:$upper, DenseBoolArrayAttr:$is_range);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The exclusive upper bound of dimension `dim`, null where a single element is meant.
+    ::mlir::Value getUpperOf(unsigned dim);
+  }];
+}
+
+def WaitOp : Evt_EventUse<"wait", [ParentOneOf<["CallOp"]>]> {
+  let summary = "waits for elements of an event tensor";
+  let description = [{
+    Ranges are half open and clipped to the event's shape, so a stencil needs no special case at its border.
+
+    ```mlir
+    evt.wait %done[%i]
+    evt.wait %done[%lo to %hi, %j]
+    ```
+  }];
+}
+
+def NotifyOp : Evt_EventUse<"notify", []> {
+  let summary = "notifies elements of an event tensor";
+  let description = [{
+    An element outside the event's shape is an error. A notify may stand in an `scf.for` of the protocol, over
+    coordinates read from a table.
+
+    ```mlir
+    evt.notify %done[%i]
+    ```
+  }];
+}
+
+def ReadOp : Evt_Op<"read"> {
+  let summary = "reads one integer of a table";
+  let description = [{
+    The value is data dependent: what is indexed with it is over-approximated by the analysis and, where that matters, listed as
+    an obligation. The read is an access of the task, ordered by the waits before it. Outside the table it yields -1.
+
+    ```mlir
+    %page = evt.read %pages[%r, %b] : memref<?x?xi32>
+    ```
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$table, Variadic<Index>:$indices);
+  let results = (outs Index:$value);
+  let assemblyFormat = "$table `[` $indices `]` attr-dict `:` type($table)";
+  let hasVerifier = 1;
+}
+
+#endif

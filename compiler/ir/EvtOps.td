@@ -1,0 +1,3 @@
+// All operations of the dialect, in the order of the reference documentation.
+include "EvtGraphOps.td"
+include "EvtTileOps.td"

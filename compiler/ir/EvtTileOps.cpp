@@ -1,0 +1,257 @@
+// Parsing, printing and checking of the operations that move and compute tiles.
+#include "Evt.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+
+namespace evt::ir {
+
+namespace {
+
+bool isElementType(Type t) {
+  return t.isF32() || t.isBF16() || t.isF16() || t.isInteger(32) || t.isInteger(64) || t.isInteger(1);
+}
+
+/// `[%a, %b]` or, with a table, `[%table[%s], %b]`.
+ParseResult parseOffsets(OpAsmParser &parser, std::optional<OpAsmParser::UnresolvedOperand> &table,
+                         SmallVector<OpAsmParser::UnresolvedOperand> &offsets) {
+  if (parser.parseLSquare())
+    return failure();
+  if (succeeded(parser.parseOptionalRSquare()))
+    return success();
+  do {
+    OpAsmParser::UnresolvedOperand first;
+    if (parser.parseOperand(first))
+      return failure();
+    if (succeeded(parser.parseOptionalLSquare())) {
+      if (table || !offsets.empty())
+        return parser.emitError(first.location, "only the first dimension can go through a table");
+      table = first;
+      OpAsmParser::UnresolvedOperand inner;
+      if (parser.parseOperand(inner) || parser.parseRSquare())
+        return failure();
+      offsets.push_back(inner);
+    } else {
+      offsets.push_back(first);
+    }
+  } while (succeeded(parser.parseOptionalComma()));
+  return parser.parseRSquare();
+}
+
+ParseResult parseSizes(OpAsmParser &parser, SmallVector<int64_t> &sizes) {
+  if (failed(parser.parseOptionalKeyword("sizes")))
+    return success();
+  return parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square, [&]() -> ParseResult {
+    int64_t size;
+    if (parser.parseInteger(size))
+      return failure();
+    sizes.push_back(size);
+    return success();
+  });
+}
+
+/// The full-rank box of a tile: leading dimensions of size 1 are added where `sizes` was not written.
+SmallVector<int64_t> defaultSizes(MemRefType memory, RankedTensorType tile) {
+  SmallVector<int64_t> sizes;
+  for (int64_t i = tile.getRank(); i < memory.getRank(); ++i)
+    sizes.push_back(1);
+  llvm::append_range(sizes, tile.getShape());
+  return sizes;
+}
+
+bool isDefaultSizes(MemRefType memory, RankedTensorType tile, ArrayRef<int64_t> sizes) {
+  return ArrayRef<int64_t>(defaultSizes(memory, tile)) == sizes;
+}
+
+void printOffsets(OpAsmPrinter &p, Value memory, Value table, OperandRange offsets) {
+  p << memory << "[";
+  for (auto [i, o] : llvm::enumerate(offsets)) {
+    if (i)
+      p << ", ";
+    if (i == 0 && table)
+      p << table << "[" << o << "]";
+    else
+      p << o;
+  }
+  p << "]";
+}
+
+LogicalResult verifyBox(Operation *op, MemRefType memory, Value table, size_t offsets, ArrayRef<int64_t> sizes,
+                        RankedTensorType tile) {
+  if (!isElementType(memory.getElementType()))
+    return op->emitOpError("element type must be f32, bf16, f16, i32, i64 or i1, found ") << memory.getElementType();
+  if (memory.getElementType() != tile.getElementType())
+    return op->emitOpError("tile has element type ")
+           << tile.getElementType() << " but the memory holds " << memory.getElementType();
+  if ((int64_t)offsets != memory.getRank())
+    return op->emitOpError("has ") << offsets << " offsets but the memory has rank " << memory.getRank();
+  if ((int64_t)sizes.size() != memory.getRank())
+    return op->emitOpError("has ") << sizes.size() << " sizes but the memory has rank " << memory.getRank();
+  SmallVector<int64_t> kept;
+  size_t next = 0;
+  for (int64_t s : sizes) {
+    if (s < 1)
+      return op->emitOpError("sizes must be positive, found ") << s;
+    if (next < (size_t)tile.getRank() && tile.getDimSize(next) == s)
+      ++next;
+    else if (s != 1)
+      return op->emitOpError("tile ") << tile << " does not match the box of sizes [" << sizes
+                                      << "]: only dimensions of size 1 can be dropped";
+  }
+  if (next != (size_t)tile.getRank())
+    return op->emitOpError("tile ") << tile << " does not match the box of sizes [" << sizes << "]";
+  if (table) {
+    auto t = cast<MemRefType>(table.getType());
+    if (t.getRank() != 1 || !(t.getElementType().isInteger(32) || t.getElementType().isInteger(64)))
+      return op->emitOpError("table must be a memref of rank 1 of i32 or i64, found ") << t;
+  }
+  return success();
+}
+
+} // namespace
+
+ParseResult LoadOp::parse(OpAsmParser &parser, OperationState &result) {
+  OpAsmParser::UnresolvedOperand memory;
+  std::optional<OpAsmParser::UnresolvedOperand> table;
+  SmallVector<OpAsmParser::UnresolvedOperand> offsets;
+  SmallVector<int64_t> sizes;
+  MemRefType memoryType, tableType;
+  RankedTensorType tileType;
+  double fill = 0;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseOperand(memory) || parseOffsets(parser, table, offsets) || parseSizes(parser, sizes))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("fill")) && parser.parseFloat(fill))
+    return failure();
+  if (parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(memoryType))
+    return failure();
+  if (table && (parser.parseComma() || parser.parseType(tableType)))
+    return failure();
+  if (parser.parseArrow() || parser.parseType(tileType))
+    return failure();
+  if (sizes.empty())
+    sizes = defaultSizes(memoryType, tileType);
+  Builder &b = parser.getBuilder();
+  result.addAttribute("sizes", b.getDenseI64ArrayAttr(sizes));
+  result.addAttribute("fill", b.getF64FloatAttr(fill));
+  result.addAttribute("operandSegmentSizes", b.getDenseI32ArrayAttr({1, table ? 1 : 0, (int32_t)offsets.size()}));
+  result.addTypes(tileType);
+  if (parser.resolveOperand(memory, memoryType, result.operands) ||
+      (table && parser.resolveOperand(*table, tableType, result.operands)))
+    return failure();
+  return parser.resolveOperands(offsets, b.getIndexType(), loc, result.operands);
+}
+
+void LoadOp::print(OpAsmPrinter &p) {
+  p << " ";
+  printOffsets(p, getMemory(), getTable(), getOffsets());
+  auto memory = cast<MemRefType>(getMemory().getType());
+  auto tile = cast<RankedTensorType>(getTile().getType());
+  if (!isDefaultSizes(memory, tile, getSizes())) {
+    p << " sizes [";
+    llvm::interleaveComma(getSizes(), p);
+    p << "]";
+  }
+  if (!getFill().isZero() || getFill().isNegative()) {
+    p << " fill ";
+    p.printFloat(getFill());
+  }
+  p.printOptionalAttrDict((*this)->getAttrs(), {"sizes", "fill", "operandSegmentSizes"});
+  p << " : " << memory;
+  if (getTable())
+    p << ", " << getTable().getType();
+  p << " -> " << tile;
+}
+
+LogicalResult LoadOp::verify() {
+  return verifyBox(*this, cast<MemRefType>(getMemory().getType()), getTable(), getOffsets().size(), getSizes(),
+                   cast<RankedTensorType>(getTile().getType()));
+}
+
+ParseResult StoreOp::parse(OpAsmParser &parser, OperationState &result) {
+  OpAsmParser::UnresolvedOperand tile, memory;
+  std::optional<OpAsmParser::UnresolvedOperand> table;
+  SmallVector<OpAsmParser::UnresolvedOperand> offsets;
+  SmallVector<int64_t> sizes;
+  MemRefType memoryType, tableType;
+  RankedTensorType tileType;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseOperand(tile) || parser.parseComma() || parser.parseOperand(memory) ||
+      parseOffsets(parser, table, offsets) || parseSizes(parser, sizes) ||
+      parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(tileType) || parser.parseArrow() ||
+      parser.parseType(memoryType))
+    return failure();
+  if (table && (parser.parseComma() || parser.parseType(tableType)))
+    return failure();
+  if (sizes.empty())
+    sizes = defaultSizes(memoryType, tileType);
+  Builder &b = parser.getBuilder();
+  result.addAttribute("sizes", b.getDenseI64ArrayAttr(sizes));
+  result.addAttribute("operandSegmentSizes", b.getDenseI32ArrayAttr({1, 1, table ? 1 : 0, (int32_t)offsets.size()}));
+  if (parser.resolveOperand(tile, tileType, result.operands) ||
+      parser.resolveOperand(memory, memoryType, result.operands) ||
+      (table && parser.resolveOperand(*table, tableType, result.operands)))
+    return failure();
+  return parser.resolveOperands(offsets, b.getIndexType(), loc, result.operands);
+}
+
+void StoreOp::print(OpAsmPrinter &p) {
+  p << " " << getTile() << ", ";
+  printOffsets(p, getMemory(), getTable(), getOffsets());
+  auto memory = cast<MemRefType>(getMemory().getType());
+  auto tile = cast<RankedTensorType>(getTile().getType());
+  if (!isDefaultSizes(memory, tile, getSizes())) {
+    p << " sizes [";
+    llvm::interleaveComma(getSizes(), p);
+    p << "]";
+  }
+  p.printOptionalAttrDict((*this)->getAttrs(), {"sizes", "operandSegmentSizes"});
+  p << " : " << tile << " -> " << memory;
+  if (getTable())
+    p << ", " << getTable().getType();
+}
+
+LogicalResult StoreOp::verify() {
+  return verifyBox(*this, cast<MemRefType>(getMemory().getType()), getTable(), getOffsets().size(), getSizes(),
+                   cast<RankedTensorType>(getTile().getType()));
+}
+
+LogicalResult ValidOp::verify() {
+  auto memory = cast<MemRefType>(getMemory().getType());
+  if ((int64_t)getDim() >= memory.getRank())
+    return emitOpError("dimension ") << getDim() << " is outside the memory's rank " << memory.getRank();
+  return success();
+}
+
+LogicalResult IotaOp::verify() {
+  auto tile = cast<RankedTensorType>(getTile().getType());
+  if ((int64_t)getDim() >= tile.getRank())
+    return emitOpError("dimension ") << getDim() << " is outside the tile's rank " << tile.getRank();
+  if (!tile.getElementType().isInteger(32) && !tile.getElementType().isInteger(64))
+    return emitOpError("counts in i32 or i64, found ") << tile.getElementType();
+  return success();
+}
+
+LogicalResult TopKOp::verify() {
+  auto in = cast<RankedTensorType>(getInput().getType());
+  auto values = cast<RankedTensorType>(getValues().getType());
+  auto indices = cast<RankedTensorType>(getIndices().getType());
+  if (!in.getElementType().isF32() || !values.getElementType().isF32() || !indices.getElementType().isInteger(32))
+    return emitOpError("takes f32 and yields f32 values and i32 indices");
+  if (in.getRank() < 1 || values.getShape() != indices.getShape() || in.getRank() != values.getRank() ||
+      in.getShape().drop_back() != values.getShape().drop_back())
+    return emitOpError("values and indices must have the input's shape but for the last dimension");
+  if (values.getShape().back() > in.getShape().back())
+    return emitOpError("cannot take the ") << values.getShape().back() << " largest of " << in.getShape().back();
+  return success();
+}
+
+LogicalResult PrefixSumOp::verify() {
+  auto tile = cast<RankedTensorType>(getInput().getType());
+  if ((int64_t)getDim() >= tile.getRank())
+    return emitOpError("dimension ") << getDim() << " is outside the tile's rank " << tile.getRank();
+  return success();
+}
+
+} // namespace evt::ir

@@ -57,13 +57,18 @@ def folder_of(path):
     return max(holders, key=len, default=None)
 
 
-def resolve(root, including, name):
-    """The project file that an include names, relative to root; None if it is not the project's."""
+def resolve(root, including, name, tree):
+    """The project file that an include names, relative to root; None if it is not the project's.
+
+    An include may also be found through a folder that some library adds to the include path: then the only file of
+    the tree whose path ends in the name is meant.
+    """
     for base in (root / including.parent, root, root / "include"):
         candidate = (base / name).resolve()
         if candidate.is_file() and candidate.is_relative_to(root):
             return candidate.relative_to(root)
-    return None
+    ending = [path for path in tree if path.as_posix().endswith("/" + name)]
+    return ending[0] if len(ending) == 1 else None
 
 
 def words_of(stem):
@@ -71,11 +76,11 @@ def words_of(stem):
     return {word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", stem)}
 
 
-def check_include(root, path, folder, name):
+def check_include(root, path, folder, name, tree):
     """What is wrong with this include, or None."""
     if name.split("/")[0] in ("mlir", "llvm", "mlir-c", "llvm-c") and not path.parts[0] in SEES_MLIR:
         return f"includes {name}; only {', '.join(SEES_MLIR)} may see MLIR"
-    included = resolve(root, path, name)
+    included = resolve(root, path, name, tree)
     if included is None or included.parent == path.parent:
         return None
     allowed = [folder] + ALLOWED[folder]
@@ -91,7 +96,8 @@ def check_include(root, path, folder, name):
 def violations(root):
     """Yields (path, line, text)."""
     root = root.resolve()
-    for path in source_tree.files(root):
+    tree = source_tree.files(root)
+    for path in tree:
         forbidden = words_of(path.stem) & FORBIDDEN_WORDS
         if forbidden:
             yield path, 1, f"is named after no concept: '{sorted(forbidden)[0]}'"
@@ -108,7 +114,7 @@ def violations(root):
             continue
         for number, line in enumerate(lines, 1):
             match = INCLUDE.match(line)
-            problem = match and check_include(root, path, folder, match.group(1))
+            problem = match and check_include(root, path, folder, match.group(1), tree)
             if problem:
                 yield path, number, problem
 

@@ -55,6 +55,12 @@ class Borders(unittest.TestCase):
              "compiler/ir, compiler/layout, compiler/analysis, device/common/abi.h"],
         )
 
+    def test_short_spelling_hides_nothing(self):
+        self.assertEqual(
+            self.check({"compiler/transforms/T.h": "", "compiler/ir/I.cpp": '#include "T.h"\n'}),
+            ["compiler/ir/I.cpp:1: includes compiler/transforms/T.h; compiler/ir may include only compiler/ir"],
+        )
+
     def test_table_definitions_are_checked_too(self):
         self.assertEqual(
             self.check({"compiler/transforms/P.td": "", "compiler/ir/O.td": 'include "compiler/transforms/P.td"\n'}),

@@ -20,6 +20,9 @@ if(NOT MLIR_FOUND)
   message(FATAL_ERROR "MLIR 19 not found: install libmlir-19-dev, mlir-19-tools and llvm-19-dev, name its CMake folder in "
                       "MLIR_DIR, or build without the compiler (-DEVT_BUILD_COMPILER=OFF)")
 endif()
+# LLVM's tablegen() writes its dependency files for the old meaning of this policy; under the new one ninja generates
+# everything again at each build.
+cmake_policy(SET CMP0116 OLD)
 list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
 include(TableGen)
 include(AddLLVM)

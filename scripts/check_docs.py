@@ -2,6 +2,8 @@
 """Checks that the documentation is true.
 
 - Relative links and images of every Markdown file lead to files that exist.
+- docs/ops is what the operations' definitions say.
+- Every ```mlir block that holds a whole program (an `evt.graph`, and no `…`) parses and verifies.
 - Every ```console block of README.md and docs/guide/ is run from the repository's root: lines after `$ ` are commands,
   the lines below are exactly what they print (stdout and stderr), where `…` stands for any text on its line and a line
   that holds only `…` for any number of lines. A command whose exit code is not 0 is followed by a comment that
@@ -17,6 +19,7 @@ import re
 import subprocess
 import sys
 
+import operation_docs
 import source_tree
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<img[^>]+src=\"([^\"]+)\"")
@@ -73,6 +76,28 @@ def examples(path, text):
             current.output.append(line.rstrip())
 
 
+def programs(text):
+    """(line number, program) of the mlir blocks that hold an evt.graph."""
+    start = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() == "```mlir":
+            start, lines = number, []
+        elif line.startswith("```") and start:
+            program = "\n".join(lines) + "\n"
+            if "evt.graph @" in program and "…" not in program:
+                yield start, program
+            start = None
+        elif start:
+            lines.append(line)
+
+
+def refused_programs(path, text, opt):
+    for number, program in programs(text):
+        done = subprocess.run([opt, "-"], input=program, capture_output=True, text=True)
+        if done.returncode:
+            yield f"{path}:{number}: the program is refused:\n{done.stderr}"
+
+
 def matches(expected, actual):
     """Whether the printed lines are the documented ones."""
     if not expected:
@@ -105,21 +130,28 @@ def run_example(root, example):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=pathlib.Path, default=source_tree.ROOT)
-    parser.add_argument("--no-run", action="store_true", help="check links only")
+    parser.add_argument("--build", type=pathlib.Path, default=source_tree.ROOT / "build")
+    parser.add_argument("--no-run", action="store_true", help="run nothing: check links and docs/ops only")
     options = parser.parse_args()
     passed = failed = 0
+
+    def count(problem):
+        nonlocal passed, failed
+        if problem:
+            print(problem)
+        passed, failed = passed + (not problem), failed + bool(problem)
+
+    count("\n".join(operation_docs.problems(options.root)))
     for path in source_tree.files(options.root, {".md"}):
-        problems = list(broken_links(options.root, path))
-        print("".join(problem + "\n" for problem in problems), end="")
-        passed, failed = passed + (not problems), failed + len(problems)
-        runnable = path == pathlib.Path("README.md") or path.is_relative_to("docs/guide")
-        if options.no_run or not runnable:
+        text = (options.root / path).read_text(encoding="utf-8")
+        count("\n".join(broken_links(options.root, path)))
+        if options.no_run:
             continue
-        for example in examples(path, (options.root / path).read_text(encoding="utf-8")):
-            problem = run_example(options.root, example)
-            if problem:
-                print(problem)
-            passed, failed = passed + (problem is None), failed + (problem is not None)
+        if any(programs(text)):
+            count("\n".join(refused_programs(path, text, options.build / "bin/evt-opt")))
+        if path == pathlib.Path("README.md") or path.is_relative_to("docs/guide"):
+            for example in examples(path, text):
+                count(run_example(options.root, example))
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

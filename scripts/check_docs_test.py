@@ -42,6 +42,14 @@ class Docs(unittest.TestCase):
         problem = self.run_document("```console\n$ echo a; exit 3\na\n```\n")[0]
         self.assertEqual(problem, "x.md:2: `echo a; exit 3` exits with 3, documented is 0; it prints\n  a")
 
+    def test_programs(self):
+        text = "```mlir\n%p = evt.alloc()\n```\n```mlir\nevt.graph @g() {\n}\n```\n"
+        self.assertEqual(list(check_docs.programs(text)), [(4, "evt.graph @g() {\n}\n")])
+        self.assertEqual(list(check_docs.refused_programs(pathlib.Path("x.md"), text, "/usr/bin/true")), [])
+        self.assertEqual(
+            list(check_docs.refused_programs(pathlib.Path("x.md"), text, "/usr/bin/false")),
+            ["x.md:4: the program is refused:\n"])
+
     def test_links(self):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)

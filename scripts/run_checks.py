@@ -145,7 +145,7 @@ def borders(build):
 
 def docs(build):
     """Links lead somewhere, and documented commands print what is documented."""
-    return from_exit_code(run(["/usr/bin/python3", ROOT / "scripts/check_docs.py"]))
+    return from_exit_code(run(["/usr/bin/python3", ROOT / "scripts/check_docs.py", "--build", build]))
 
 
 GROUPS = {"lit": lit, "unit": unit, "examples": examples, "browser": browser, "scripts": scripts,

@@ -70,6 +70,13 @@ private:
   isl::ctx ctx;
 };
 
+/// The points where a polynomial is not zero. If `decided` is false, some pieces are products of symbols that isl
+/// cannot decide point by point: `where` then holds the whole of them. An empty `where` always means zero everywhere.
+struct PossiblyNonZero {
+  isl::set where;
+  bool decided = true;
+};
+
 /// A piecewise quasi-polynomial with rational coefficients over a set: { E0[e] -> 4 * n : 0 <= e < n }. Outside its
 /// pieces it is zero, which is what a count of notifications outside the notified elements is.
 class Polynomial {
@@ -97,9 +104,8 @@ public:
   isl::ctx ctx() const;
   /// The union of the pieces (zero outside; a piece may itself be zero).
   isl::set domain() const;
-  /// True if it is zero on `domain` for certain: every piece is the zero polynomial after simplification there.
-  /// False says nothing about any single point.
-  bool isZeroOn(const isl::set &domain) const;
+  /// Where on `set` it may differ from zero.
+  PossiblyNonZero nonZeroOn(const isl::set &set) const;
   /// The value at one point, whose space carries values for all parameters.
   int64_t evaluate(const isl::point &point) const;
   std::string text() const;
@@ -121,7 +127,7 @@ DimBounds imageBounds(const isl::map &relation, unsigned dim);
 /// The relation whose image of each point is the box of `relation`'s image there.
 isl::map boxHull(const isl::map &relation);
 
-/// { a -> b : a and b in the range space of `order`, a lexicographically before b }, over `order`'s timestamps.
+/// { a -> b : a lexicographically before b } over a space of timestamps.
 isl::map lexBefore(const isl::space &timestamps);
 /// { a -> b : a in first's domain, b in second's, first(a) lexicographically before second(b) }.
 isl::map orderedPairs(const isl::map &first, const isl::map &second);

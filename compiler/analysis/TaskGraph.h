@@ -30,7 +30,7 @@
 #ifndef EVT_COMPILER_ANALYSIS_TASKGRAPH_H
 #define EVT_COMPILER_ANALYSIS_TASKGRAPH_H
 
-#include "IntegerSet.h"
+#include "compiler/analysis/IntegerSet.h"
 
 #include <cstdint>
 #include <optional>
@@ -75,11 +75,13 @@ struct Access {
   std::string text;
 };
 
-/// A task notifies (waits for) every element that the relation gives for it, each once per EventUse.
+/// A task notifies (waits for) every element that the relation gives for it, each once per EventUse. If `exact` is
+/// false, an index is read from memory and the relation holds every element that could be meant: such a notify
+/// notifies exactly one of them, such a wait waits for some of them or none.
 struct EventUse {
   int event = -1;
   isl::map relation; // { C2[…] -> E0[…] }; waits are clipped to the event's shape, notifies are not
-  bool exact = true; // false: over-approximation, because an index is read from memory
+  bool exact = true;
   std::string location;
 };
 

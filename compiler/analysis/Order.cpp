@@ -1,0 +1,395 @@
+#include "compiler/analysis/Order.h"
+
+#include <algorithm>
+
+namespace evt {
+
+namespace {
+
+template <typename T> const T &at(const std::vector<T> &items, int index) { return items[static_cast<size_t>(index)]; }
+
+// isl objects cannot be null when copied, so what may be absent is an optional or a missing entry of a map.
+void uniteInto(std::optional<isl::map> &target, const isl::map &addition) {
+  target = target ? target->unite(addition) : addition;
+}
+
+void uniteInto(std::map<int, isl::map> &target, int key, const isl::map &addition) {
+  auto [slot, added] = target.try_emplace(key, addition);
+  if (!added)
+    slot->second = slot->second.unite(addition);
+}
+
+std::optional<isl::map> find(const std::map<int, isl::map> &items, int key) {
+  auto found = items.find(key);
+  return found == items.end() ? std::nullopt : std::optional<isl::map>(found->second);
+}
+
+/// { (a, b) : a could notify something, and b waits for everything a could notify }.
+isl::map coveredPairs(const isl::map &notify, const isl::map &wait) {
+  isl::map pairs = isl::manage(
+      checked(notify.ctx(), isl_map_from_domain_and_range(notify.domain().release(), wait.domain().release())));
+  // b misses e if e is notified by anyone and b does not wait for it.
+  isl::set elements = notify.range();
+  isl::map all = isl::manage(
+      checked(notify.ctx(), isl_map_from_domain_and_range(wait.domain().release(), isl_set_copy(elements.get()))));
+  isl::map missed = all.subtract(wait);
+  return pairs.subtract(notify.apply_range(missed.reverse())).coalesce();
+}
+
+} // namespace
+
+std::vector<EventEdge> eventEdges(const TaskGraph &graph, const std::vector<CountStatus> &counts) {
+  std::vector<EventEdge> result;
+  int calls = static_cast<int>(graph.calls.size());
+  for (int from = 0; from < calls; ++from)
+    for (const EventUse &notify : at(graph.calls, from).notifies)
+      for (int to = 0; to < calls; ++to) {
+        const Call &waiter = at(graph.calls, to);
+        for (unsigned position = 0; position < waiter.waits.size(); ++position) {
+          const EventUse &wait = waiter.waits[position];
+          if (wait.event != notify.event)
+            continue;
+          isl::map notified = eventElements(graph, at(graph.calls, from), notify);
+          isl::map waited = eventElements(graph, waiter, wait);
+          EventEdge edge;
+          edge.event = notify.event;
+          edge.from = from;
+          edge.to = to;
+          edge.wait = position;
+          edge.possible = notified.apply_range(waited.reverse()).coalesce();
+          if (edge.possible.is_empty())
+            continue;
+          if (notify.exact && wait.exact)
+            edge.certain = edge.possible;
+          else if (wait.exact)
+            edge.certain = coveredPairs(notified, waited);
+          else
+            edge.certain = isl::map::empty(edge.possible.space());
+          isl::map forward = orderedPairs(at(graph.calls, from).order, waiter.order);
+          if (!edge.certain.is_subset(forward))
+            edge.certain = edge.certain.intersect(forward);
+          CountStatus status = at(counts, notify.event);
+          edge.onCount = status == CountStatus::DataDependent || status == CountStatus::Unproved;
+          result.push_back(std::move(edge));
+        }
+      }
+  return result;
+}
+
+void checkProgress(const TaskGraph &graph, const std::vector<EventEdge> &edges, const ProofLimits &limits,
+                   Findings &findings) {
+  for (const EventEdge &edge : edges) {
+    const Call &from = at(graph.calls, edge.from);
+    const Call &to = at(graph.calls, edge.to);
+    const Event &event = at(graph.events, edge.event);
+    const EventUse &wait = to.waits[edge.wait];
+    std::string name = "progress:" + from.name + "->" + to.name + ":" + event.name;
+    try {
+      OperationLimit limit(graph.ctx(), limits.operations);
+      isl::map backward = edge.possible.subtract(orderedPairs(from.order, to.order));
+      if (backward.is_empty())
+        continue;
+      // An edge that may not exist for the data at hand is no violation.
+      bool exact = wait.exact && !from.ragged && !to.ragged;
+      for (const EventUse &notify : from.notifies)
+        exact &= notify.event != edge.event || notify.exact;
+      if (!exact) {
+        findings.oblige({name,
+                         "which tasks of " + from.name + " the tasks of " + to.name + " wait for through " +
+                             event.name + " is read from memory; all of them come before in program order",
+                         wait.location});
+        continue;
+      }
+      Violation violation;
+      violation.kind = ViolationKind::Progress;
+      violation.location = wait.location;
+      violation.symbols = *smallestSymbols(graph, backward.domain().params());
+      violation.notes = symbolNotes(graph, violation.symbols);
+      isl::map concrete = atSymbols(graph, backward, violation.symbols);
+      Task waiter{edge.to, *firstPoint(concrete.range())};
+      Task notifier{edge.from, *firstPoint(concrete.intersect_range(singleTask(graph, waiter)).domain())};
+      isl::set shared =
+          singleTask(graph, waiter).apply(atSymbols(graph, eventElements(graph, to, wait), violation.symbols));
+      isl::set notified = isl::set::empty(event.shape.space());
+      std::string notifyLocation;
+      for (const EventUse &notify : from.notifies) {
+        if (notify.event != edge.event)
+          continue;
+        isl::set elements = singleTask(graph, notifier)
+                                .apply(atSymbols(graph, eventElements(graph, from, notify), violation.symbols))
+                                .intersect(shared);
+        if (notifyLocation.empty() && !elements.is_empty())
+          notifyLocation = notify.location;
+        notified = notified.unite(elements);
+      }
+      std::string element = describeElement(event.name, *firstPoint(notified));
+      if (waiter == notifier)
+        violation.message = describeTask(graph, waiter) + " waits for " + element + ", which it notifies itself";
+      else
+        violation.message = describeTask(graph, waiter) + " waits for " + element + ", which " +
+                            describeTask(graph, notifier) + " notifies, but " + describeTask(graph, notifier) +
+                            " comes later in program order";
+      violation.notes.push_back({element + " is notified here", notifyLocation});
+      findings.violations.push_back(std::move(violation));
+    } catch (const isl::exception_quota &) {
+      findings.oblige({name,
+                       "the operation limit was reached before it was proved that " + to.name + " waits through " +
+                           event.name + " only for tasks of " + from.name + " that come before in program order",
+                       wait.location});
+    }
+  }
+}
+
+isl::map justifiedClosure(const isl::map &edges) {
+  isl_bool exact = isl_bool_false; // not relied upon: the closure is justified below
+  isl::map closure = isl::manage(checked(edges.ctx(), isl_map_transitive_closure(edges.copy(), &exact))).coalesce();
+  isl::map justified = edges.unite(edges.apply_range(closure));
+  return closure.is_subset(justified) ? closure : edges;
+}
+
+//===----------------------------------------------------------------------===//
+// OrderProver
+//===----------------------------------------------------------------------===//
+
+OrderProver::OrderProver(const TaskGraph &graph, const std::vector<EventEdge> &allEdges, bool trustCounts)
+    : graph(graph) {
+  for (const EventEdge &edge : allEdges)
+    if (!edge.certain.is_empty() && (trustCounts || !edge.onCount)) {
+      edges.push_back(&edge);
+      auto [slot, added] = directEdges.try_emplace({edge.from, edge.to}, edge.certain);
+      if (!added)
+        slot->second = slot->second.unite(edge.certain);
+    }
+  for (auto &[ends, relation] : directEdges) {
+    relation = relation.coalesce();
+    if (ends.first != ends.second || !isLink(ends.first))
+      continue;
+    try {
+      OperationLimit limit(graph.ctx(), ProofLimits().operations);
+      relation = justifiedClosure(relation);
+    } catch (const isl::exception_quota &) {
+      // The edges without their closure prove less, and nothing wrong.
+    }
+  }
+}
+
+bool OrderProver::isLink(int call) const { return !at(graph.calls, call).ragged; }
+
+unsigned OrderProver::waitsOf(int call) const { return static_cast<unsigned>(at(graph.calls, call).waits.size()); }
+
+std::optional<isl::map> OrderProver::direct(int from, int to, unsigned waits) const {
+  if (waits >= waitsOf(to)) {
+    auto found = directEdges.find({from, to});
+    return found == directEdges.end() ? std::nullopt : std::optional<isl::map>(found->second);
+  }
+  std::optional<isl::map> result;
+  for (const EventEdge *edge : edges)
+    if (edge->from == from && edge->to == to && edge->wait < waits)
+      uniteInto(result, edge->certain);
+  return result;
+}
+
+void OrderProver::extend(Chains &found, int start) {
+  // Worked on a copy: the operation limit may end it at any point.
+  Chains longer = found;
+  std::map<int, isl::map> next;
+  for (const auto &[ends, relation] : directEdges) {
+    auto [from, to] = ends;
+    if (found.hops == 0) {
+      if (from == start)
+        uniteInto(next, to, relation);
+    } else if (std::optional<isl::map> newest = find(found.frontier, from); newest && isLink(from)) {
+      uniteInto(next, to, newest->apply_range(relation));
+    }
+  }
+  longer.frontier.clear();
+  for (const auto &[call, added] : next) {
+    isl::map simple = added.coalesce();
+    std::optional<isl::map> reached = find(longer.reached, call);
+    if (simple.is_empty() || (reached && simple.is_subset(*reached)))
+      continue;
+    longer.reached.insert_or_assign(call, reached ? reached->unite(simple).coalesce() : simple);
+    longer.frontier.insert_or_assign(call, simple);
+  }
+  ++longer.hops;
+  longer.complete = longer.frontier.empty();
+  found = std::move(longer);
+}
+
+void OrderProver::extendTo(int start, unsigned hops) {
+  Chains &found = chains[start];
+  while (!found.complete && found.hops < hops)
+    extend(found, start);
+}
+
+/// Pairs (task of start, task of sink) whose chain ends with one of the sink's first `waits` waits.
+isl::map OrderProver::reachedBefore(int start, int sink, unsigned waits) {
+  const Chains &found = chains[start];
+  std::optional<isl::map> result;
+  if (waits >= waitsOf(sink)) {
+    result = find(found.reached, sink);
+  } else {
+    if (std::optional<isl::map> last = direct(start, sink, waits))
+      uniteInto(result, *last);
+    for (const auto &[link, reached] : found.reached)
+      if (std::optional<isl::map> last = direct(link, sink, waits); last && isLink(link))
+        uniteInto(result, reached.apply_range(*last));
+  }
+  if (result)
+    return *result;
+  return isl::map::empty(isl::manage(checked(
+      graph.ctx(), isl_space_map_from_domain_and_range(isl_set_get_space(at(graph.calls, start).domain.get()),
+                                                       isl_set_get_space(at(graph.calls, sink).domain.get())))));
+}
+
+isl::map OrderProver::byInduction(const Dependence &dependence, const isl::map &proved) {
+  std::optional<isl::map> sinkCycle, sourceCycle;
+  if (isLink(dependence.sink))
+    sinkCycle = reachedBefore(dependence.sink, dependence.sink, dependence.sinkWaits);
+  if (isLink(dependence.source))
+    sourceCycle = reachedBefore(dependence.source, dependence.source, waitsOf(dependence.source));
+  isl::map claimed = dependence.relation;
+  constexpr int maxRounds = 6;
+  for (int round = 0; round < maxRounds; ++round) {
+    isl::map known = claimed.unite(proved);
+    isl::map justified = proved;
+    if (sinkCycle)
+      justified = justified.unite(known.apply_range(*sinkCycle));
+    if (sourceCycle)
+      justified = justified.unite(sourceCycle->apply_range(known));
+    isl::map kept = claimed.intersect(justified);
+    if (claimed.is_subset(kept))
+      return proved.unite(claimed);
+    claimed = kept.coalesce();
+    if (claimed.is_empty())
+      break;
+  }
+  return proved;
+}
+
+std::optional<isl::map> OrderProver::closureOfCycles(int call) {
+  auto known = closures.find(call);
+  if (known != closures.end())
+    return known->second;
+  std::optional<isl::map> cycles = find(chains[call].reached, call);
+  if (cycles)
+    cycles = justifiedClosure(*cycles);
+  closures.emplace(call, cycles);
+  return cycles;
+}
+
+isl::map OrderProver::byClosures(const Dependence &dependence, const isl::map &proved) {
+  isl::map result = proved;
+  for (int link = 0; link < static_cast<int>(graph.calls.size()); ++link) {
+    if (!isLink(link))
+      continue;
+    extendTo(link, chains[dependence.source].hops);
+    std::optional<isl::map> closure = closureOfCycles(link);
+    if (!closure)
+      continue;
+    std::optional<isl::map> before;
+    if (link == dependence.source)
+      before = closure;
+    if (std::optional<isl::map> reached = find(chains[dependence.source].reached, link))
+      uniteInto(before, reached->apply_range(*closure));
+    if (!before)
+      continue;
+    isl::map after = reachedBefore(link, dependence.sink, dependence.sinkWaits);
+    result = result.unite(before->apply_range(after));
+    if (link == dependence.sink && dependence.sinkWaits >= waitsOf(link))
+      result = result.unite(*before);
+    if (dependence.relation.is_subset(result))
+      return result;
+  }
+  return result;
+}
+
+OrderProver::Answer OrderProver::prove(const Dependence &dependence, const ProofLimits &limits) {
+  isl::map proved = isl::map::empty(dependence.relation.space());
+  bool limitReached = false;
+  try {
+    OperationLimit limit(graph.ctx(), limits.operations);
+    // A chain inside one iteration visits a call at most once; one that goes round twice covers double buffers.
+    unsigned once = static_cast<unsigned>(graph.calls.size()) + 1;
+    for (unsigned stage : {once, 2 * once}) {
+      Chains &found = chains[dependence.source];
+      for (;;) {
+        proved = reachedBefore(dependence.source, dependence.sink, dependence.sinkWaits);
+        if (dependence.relation.is_subset(proved))
+          return {isl::map::empty(dependence.relation.space()), false};
+        if (found.complete || found.hops >= stage)
+          break;
+        extend(found, dependence.source);
+      }
+      extendTo(dependence.sink, stage);
+      proved = byInduction(dependence, proved);
+      if (!dependence.relation.is_subset(proved))
+        proved = byClosures(dependence, proved);
+      if (dependence.relation.is_subset(proved))
+        return {isl::map::empty(dependence.relation.space()), false};
+      if (found.complete)
+        break;
+    }
+  } catch (const isl::exception_quota &) {
+    limitReached = true;
+  }
+  // What is left is computed outside the limit: it must be right even when the search was cut short.
+  return {dependence.relation.subtract(proved).coalesce(), limitReached};
+}
+
+//===----------------------------------------------------------------------===//
+// One pair of tasks
+//===----------------------------------------------------------------------===//
+
+bool orderedAt(const TaskGraph &graph, const std::vector<EventEdge> &edges, const SymbolValues &symbols,
+               const Task &first, const Task &second, unsigned waits, bool possible) {
+  // Backwards from `second`, call by call, looking only at tasks that do not come before `first`.
+  isl::set target = singleTask(graph, first);
+  std::vector<isl::map> relations;
+  std::vector<isl::set> allowed, visited, frontier;
+  for (const Call &call : graph.calls) {
+    isl::map notBefore = orderedPairs(at(graph.calls, first.call).order.intersect_domain(target), call.order);
+    allowed.push_back(atSymbols(graph, notBefore.range().unite(isl::set::empty(call.domain.space())), symbols));
+    visited.push_back(isl::set::empty(call.domain.space()));
+  }
+  allowed[static_cast<size_t>(first.call)] = allowed[static_cast<size_t>(first.call)].unite(target);
+  for (const EventEdge &edge : edges)
+    relations.push_back(atSymbols(graph, possible ? edge.possible : edge.certain, symbols));
+  frontier = visited;
+  frontier[static_cast<size_t>(second.call)] = singleTask(graph, second);
+  bool atStart = true;
+  for (;;) {
+    std::vector<isl::set> next(graph.calls.size());
+    for (size_t i = 0; i < edges.size(); ++i) {
+      const EventEdge &edge = edges[i];
+      const isl::set &from = at(frontier, edge.to);
+      if (from.is_empty() || (atStart && edge.wait >= waits))
+        continue;
+      isl::set before = from.apply(relations[i].reverse()).intersect(at(allowed, edge.from));
+      isl::set &slot = next[static_cast<size_t>(edge.from)];
+      slot = slot.is_null() ? before : slot.unite(before);
+    }
+    atStart = false;
+    bool changed = false;
+    for (size_t call = 0; call < next.size(); ++call) {
+      if (next[call].is_null()) {
+        frontier[call] = isl::set::empty(graph.calls[call].domain.space());
+        continue;
+      }
+      frontier[call] = next[call].subtract(visited[call]).coalesce();
+      if (frontier[call].is_empty())
+        continue;
+      changed = true;
+      visited[call] = visited[call].unite(frontier[call]).coalesce();
+      // A task that may not exist links nothing for certain.
+      if (!possible && graph.calls[call].ragged)
+        frontier[call] = isl::set::empty(graph.calls[call].domain.space());
+    }
+    if (!at(visited, first.call).is_disjoint(target))
+      return true;
+    if (!changed)
+      return false;
+  }
+}
+
+} // namespace evt

@@ -1,0 +1,104 @@
+// The order that events give tasks, and proofs that a dependence is inside it.
+//
+// A task that notifies an element comes before every task that waits for that element, provided the element's count is
+// the number of its notifications. Such *edges* compose: a task passes all its waits before its first notify, so
+//
+//   a notifies e, b waits for e and notifies f, c waits for f      =>      a before b before c
+//
+// A dependence is proved when all its pairs are connected by chains of edges. Chains are built call by call, hop by
+// hop, as relations between task coordinates. Chains whose number of hops grows with a symbol (steps of a stencil,
+// layers) are handled by induction, never by unrolling:
+//
+//   - a closure T of a relation E (from isl, which may overestimate) is accepted only if T ⊆ E ∪ E∘T: each pair is an
+//     edge, or an edge followed by a pair of T that is closer in program order;
+//   - a dependence D from a to b may rest on itself for an a closer to b: D ⊆ R ∪ (D ∪ R)∘cycle(b) ∪ cycle(a)∘(D ∪ R),
+//     where R is already proved and cycle(x) orders tasks of one call. Edges go strictly forward in program order, so
+//     the interval from a to b shrinks in each step and the induction ends.
+//
+// What data decides: a notify whose element is read from memory is an edge only to tasks that wait for every element it
+// could mean; a wait whose element is read from memory proves nothing; a task of a ragged call, which may not exist,
+// can begin or end a chain but is never a link inside one.
+#ifndef EVT_COMPILER_ANALYSIS_ORDER_H
+#define EVT_COMPILER_ANALYSIS_ORDER_H
+
+#include "compiler/analysis/Counts.h"
+#include "compiler/analysis/Dependences.h"
+#include "compiler/analysis/Findings.h"
+#include "compiler/analysis/TaskGraph.h"
+
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace evt {
+
+/// Tasks of `from` ordered before tasks of `to` by one notify and one wait of an event.
+struct EventEdge {
+  int event = -1;
+  int from = -1;
+  int to = -1;
+  unsigned wait = 0;    // position of the wait among the waits of `to`
+  isl::map certain;     // pairs ordered whatever the data, forward in program order
+  isl::map possible;    // pairs that could be ordered for some data
+  bool onCount = false; // rests on the obligation that the event's count is right
+};
+
+/// All edges. `counts` has one status per event; edges of a miscounted event are kept, so that one mistake gives one
+/// message.
+std::vector<EventEdge> eventEdges(const TaskGraph &graph, const std::vector<CountStatus> &counts);
+
+/// Checks that every edge goes strictly forward in program order, which gives freedom from cycles and the progress of
+/// the static and ticket schedules; `progress:<from>-><to>:<event>` where that rests on data.
+void checkProgress(const TaskGraph &graph, const std::vector<EventEdge> &edges, const ProofLimits &limits,
+                   Findings &findings);
+
+/// Proves dependences. Keeps what it found out about chains, so one prover should serve all dependences of a graph.
+class OrderProver {
+public:
+  /// With `trustCounts` also edges that rest on an obligation about a count are used.
+  OrderProver(const TaskGraph &graph, const std::vector<EventEdge> &edges, bool trustCounts);
+
+  struct Answer {
+    isl::map unproved;         // the pairs without a proof; empty: all are ordered
+    bool limitReached = false; // the operation limit ended the search
+  };
+  Answer prove(const Dependence &dependence, const ProofLimits &limits);
+
+private:
+  /// Chains that start at one call: per call, the pairs (start, reached task) found so far.
+  struct Chains {
+    std::map<int, isl::map> reached;
+    std::map<int, isl::map> frontier; // added by the last hop
+    unsigned hops = 0;
+    bool complete = false; // another hop adds nothing
+  };
+
+  void extend(Chains &found, int start);
+  void extendTo(int start, unsigned hops);
+  std::optional<isl::map> direct(int from, int to, unsigned waits) const;
+  isl::map reachedBefore(int start, int sink, unsigned waits);
+  isl::map byInduction(const Dependence &dependence, const isl::map &proved);
+  isl::map byClosures(const Dependence &dependence, const isl::map &proved);
+  std::optional<isl::map> closureOfCycles(int call);
+  bool isLink(int call) const;
+  unsigned waitsOf(int call) const;
+
+  const TaskGraph &graph;
+  std::vector<const EventEdge *> edges;
+  std::map<std::pair<int, int>, isl::map> directEdges; // all waits; closed where a call orders its own tasks
+  std::map<int, Chains> chains;
+  std::map<int, std::optional<isl::map>> closures;
+};
+
+/// T with E ⊆ T ⊆ E+ for a relation E on one call that is strictly forward in program order. E itself if nothing larger
+/// could be justified.
+isl::map justifiedClosure(const isl::map &edges);
+
+/// Whether, at fixed symbol values, a chain of edges leads from `first` to the access of `second` that follows
+/// `waits` of its waits. With `possible` set, edges that only some data gives count as well.
+bool orderedAt(const TaskGraph &graph, const std::vector<EventEdge> &edges, const SymbolValues &symbols,
+               const Task &first, const Task &second, unsigned waits, bool possible);
+
+} // namespace evt
+
+#endif

@@ -1,0 +1,127 @@
+// SSA index values as affine expressions of a task.
+//
+// A task of one call has coordinates (the iterations of the repeats around the call first, then the grid's), and its
+// body may loop. Inside the space { [coordinates…, induction variables…] } every index value is an isl::pw_aff over
+// the symbols:
+//
+//   evt.repeat %l to %layers {
+//     evt.call @f(%x, %l) grid(%n)            // coordinates [l, i]
+//   …
+//   evt.device @f(%x: …, %layer: index) grid(%i) {
+//     scf.for %k = %c0 to %c4 step %c1 {      // space { [l, i, k] }
+//       %o = affine.apply affine_map<(d0, d1) -> (d0 * 64 + d1)>(%i, %k)       // { [l, i, k] -> [64i + k] }
+//       %p = arith.addi %o, %layer                                             // { [l, i, k] -> [64i + k + l] }
+//       %t = evt.read %x[%p]                                                   // unknown: it depends on data
+//
+// What no affine expression says is *unknown* (nullopt). One case is rescued: a non-affine expression of symbols alone,
+// such as the product n * m, becomes a *derived symbol*, a parameter about which nothing else is known. What holds for
+// all its values holds for the one it has; a counterexample found with it counts only if the values of the
+// derived symbols agree with those of the program's.
+#ifndef EVT_COMPILER_ANALYSIS_EXTRACT_INDEXVALUES_H
+#define EVT_COMPILER_ANALYSIS_EXTRACT_INDEXVALUES_H
+
+#include "ProgramSymbols.h"
+#include "compiler/analysis/TaskGraph.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/AffineExpr.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
+
+#include <functional>
+#include <map>
+#include <optional>
+
+namespace evt {
+
+using IndexValue = std::optional<isl::pw_aff>;
+
+/// The non-affine expressions of symbols that stand in the model as symbols of their own.
+class DerivedSymbols {
+public:
+  /// Arithmetic on the operands' values; null where there is none (the operation is not understood at all).
+  using Evaluate = std::function<std::optional<int64_t>(const std::vector<int64_t> &)>;
+
+  /// The symbol for `operation` applied to `operands` (over parameters alone); the same one for the same question.
+  /// `graph` receives it as a new symbol.
+  std::string symbolFor(TaskGraph &graph, const std::string &operation, const std::vector<isl::pw_aff> &operands,
+                        Evaluate evaluate);
+  /// Whether the derived symbols have the values that the program's symbols give them.
+  bool consistent(const TaskGraph &graph, const std::vector<int64_t> &values) const;
+
+private:
+  struct Derived {
+    std::string name;
+    std::vector<isl::pw_aff> operands;
+    Evaluate evaluate;
+  };
+  std::map<std::string, Derived> byQuestion;
+};
+
+/// What extraction shares between the calls of a graph.
+struct ExtractionScope {
+  ir::GraphOp op;
+  ProgramSymbols symbols;
+  DerivedSymbols derived;
+  TaskGraph &graph;
+};
+
+/// { -> name }: a symbol over parameters alone.
+isl::pw_aff symbolValue(const TaskGraph &graph, const std::string &name);
+
+class IndexValues {
+public:
+  /// A space of `coordinates` coordinates followed by one dimension for each of `loops`.
+  IndexValues(ExtractionScope &scope, unsigned coordinates, llvm::ArrayRef<mlir::scf::ForOp> loops);
+
+  /// The set { [coordinates…, induction variables…] } of which nothing is known yet.
+  isl::set universe() const { return isl::set::universe(space); }
+  unsigned coordinates() const { return numCoordinates; }
+  unsigned dims() const { return numDims; }
+  isl::pw_aff dim(unsigned position) const;
+  isl::pw_aff constant(int64_t value) const;
+
+  /// Declares a value: a coordinate's block argument, or a device function's index argument.
+  void bind(mlir::Value value, IndexValue meaning);
+  /// Declares which memory a device function's argument is.
+  void bindMemory(mlir::Value argument, mlir::Value memory);
+  mlir::Value memoryOf(mlir::Value value) const;
+
+  /// What range checks may assume about the space: the tasks that exist.
+  void assume(const isl::set &tasks) { known = known.intersect(tasks); }
+
+  IndexValue of(mlir::Value value);
+  /// The extent of a dimension of a memory (a graph's argument or evt.alloc).
+  IndexValue extentOf(mlir::Value memory, unsigned dim);
+
+  struct Iterations {
+    isl::set where;
+    bool exact = true; // false: a bound or the step is unknown
+  };
+  /// The iterations of the loops around an operation.
+  Iterations iterationsAround(mlir::Operation *op);
+
+private:
+  IndexValue compute(mlir::Value value);
+  IndexValue computeArith(mlir::Operation *op);
+  IndexValue ofAffine(mlir::AffineExpr expr, llvm::ArrayRef<IndexValue> dims, llvm::ArrayRef<IndexValue> symbols);
+  IndexValue ofValid(ir::ValidOp op);
+  IndexValue product(IndexValue a, IndexValue b);
+  IndexValue quotient(llvm::StringRef operation, IndexValue a, IndexValue b);
+  IndexValue derive(llvm::StringRef operation, llvm::ArrayRef<IndexValue> operands, DerivedSymbols::Evaluate evaluate);
+  IndexValue within(IndexValue value, mlir::Type type) const;
+  bool isNonNegative(const isl::pw_aff &value) const;
+  bool isBetween(const isl::pw_aff &value, int64_t lo, int64_t hi) const;
+
+  ExtractionScope &scope;
+  unsigned numCoordinates;
+  unsigned numDims;
+  isl::space space;
+  isl::set known;
+  llvm::DenseMap<mlir::Value, IndexValue> values;
+  llvm::DenseMap<mlir::Value, mlir::Value> memories;
+};
+
+} // namespace evt
+
+#endif

@@ -1,0 +1,43 @@
+// A manifest with its symbols' values put in: the actual shapes of one launch.
+//
+// Tasks are numbered call by call in `done` order: task t of call c has the flat number calls[c].firstTask + t.
+#ifndef EVT_RUNTIME_ARTIFACT_SHAPES_H
+#define EVT_RUNTIME_ARTIFACT_SHAPES_H
+
+#include "runtime/artifact/Manifest.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace evt::runtime {
+
+struct Shapes {
+  struct Extents {
+    std::vector<int64_t> dims;
+    int64_t elements;
+  };
+  struct CallExtents {
+    std::vector<int64_t> extents; // of the linear index: a ragged pair of coordinates has one
+    int64_t tasks;
+    int64_t firstTask;
+  };
+  std::vector<Extents> memories;
+  std::vector<int64_t> memoryBytes;
+  std::vector<Extents> events;
+  std::vector<CallExtents> calls;
+  std::vector<int64_t> regionBytes;
+  int64_t tasks; // of all calls
+};
+
+// Throws Error: argument if a size is negative or overflows for these values, artifact if a region of counters is
+// smaller than its event.
+Shapes resolveShapes(const Manifest &manifest, std::span<const int64_t> symbols);
+
+// Row-major coordinates of a linear index, as "[3, 0]"; "[]" for rank 0.
+std::string describeElement(int64_t element, std::span<const int64_t> dims);
+
+} // namespace evt::runtime
+
+#endif

@@ -143,7 +143,12 @@ PossiblyNonZero Polynomial::nonZeroOn(const isl::set &set) const {
 }
 
 int64_t Polynomial::evaluate(const isl::point &point) const {
-  isl::val value = isl::manage(checked(ctx(), isl_pw_qpolynomial_eval(copy(), point.copy())));
+  // Restricted to the point, the polynomial has the point's symbols, in an order of its own.
+  Polynomial here = intersectDomain(isl::set(point));
+  isl::set domain = here.domain();
+  if (domain.is_empty())
+    return 0;
+  isl::val value = isl::manage(checked(ctx(), isl_pw_qpolynomial_eval(here.copy(), domain.sample_point().release())));
   if (!value.is_int())
     throw std::domain_error("a count is not an integer: " + text());
   return value.num_si();

@@ -157,8 +157,8 @@ public:
     if (restsOnCounts) {
       answer = trusting.prove(dependence, limits);
       if (answer.unproved.is_empty()) {
-        obligation.text = what + ": proved if " +
-                          joinNames(countsBetween(graph, edges, dependence.source, dependence.sink)) + " hold";
+        std::vector<std::string> counts = countsBetween(graph, edges, dependence.source, dependence.sink);
+        obligation.text = what + ": proved if " + joinNames(counts) + (counts.size() == 1 ? " holds" : " hold");
         findings.oblige(std::move(obligation));
         return;
       }

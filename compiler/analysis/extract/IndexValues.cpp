@@ -3,7 +3,6 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -15,6 +14,8 @@ isl::val number(isl::ctx ctx, int64_t value) { return isl::val(ctx, static_cast<
 
 /// The value of an expression that is the same everywhere; none for any other.
 std::optional<int64_t> constantOf(const isl::pw_aff &value) {
+  if (!value.is_cst())
+    return std::nullopt;
   isl::val lowest = value.min_val(), highest = value.max_val();
   if (!lowest.is_int() || !lowest.eq(highest))
     return std::nullopt;
@@ -43,9 +44,13 @@ DerivedSymbols::Evaluate evaluator(StringRef operation) {
   return nullptr;
 }
 
-isl::set parametersWhere(const isl::set &set) { return set.params(); }
-
 } // namespace
+
+WorkLimit::WorkLimit(ExtractionScope &scope) : scope(scope) {
+  constexpr unsigned long operations = 4'000'000;
+  if (scope.workLimits++ == 0)
+    limit.emplace(scope.graph.ctx(), operations);
+}
 
 isl::pw_aff symbolValue(const TaskGraph &graph, const std::string &name) {
   isl_space *params = isl_space_set_alloc(graph.ctx().get(), 0, 0);
@@ -160,8 +165,8 @@ isl::pw_aff IndexValues::dim(unsigned position) const {
 }
 
 isl::pw_aff IndexValues::constant(int64_t value) const {
-  return isl::manage(checked(scope.graph.ctx(), isl_pw_aff_val_on_domain(universe().release(),
-                                                                         number(scope.graph.ctx(), value).release())));
+  return isl::manage(checked(
+      scope.graph.ctx(), isl_pw_aff_val_on_domain(universe().release(), number(scope.graph.ctx(), value).release())));
 }
 
 void IndexValues::bind(Value value, IndexValue meaning) { values[value] = std::move(meaning); }
@@ -183,7 +188,15 @@ bool IndexValues::isNonNegative(const isl::pw_aff &value) const {
 IndexValue IndexValues::of(Value value) {
   if (auto found = values.find(value); found != values.end())
     return found->second;
-  IndexValue meaning = within(compute(value), value.getType());
+  IndexValue meaning;
+  bool outermost = scope.workLimits == 0;
+  try {
+    WorkLimit limit(scope);
+    meaning = within(compute(value), value.getType());
+  } catch (const isl::exception_quota &) {
+    if (!outermost)
+      throw;
+  }
   values[value] = meaning;
   return meaning;
 }
@@ -206,11 +219,10 @@ IndexValue IndexValues::extentOf(Value memory, unsigned dim) {
     return constant(type.getDimSize(dim));
   if (auto alloc = memory.getDefiningOp<ir::AllocOp>())
     return of(alloc.getSizes()[type.getDynamicDimIndex(dim)]);
-  auto argument = dyn_cast<BlockArgument>(memory);
-  if (!argument || argument.getOwner()->getParentOp() != scope.op)
+  if (scope.signature.memoryOf(memory) < 0)
     return std::nullopt;
-  int symbol = scope.symbols.ofDimension(argument, dim);
-  return symbolValue(scope.graph, scope.symbols.all()[symbol].name).insert_domain(space);
+  int symbol = scope.signature.symbolOfDim(cast<BlockArgument>(memory).getArgNumber(), dim);
+  return symbolValue(scope.graph, scope.signature.symbols[symbol].name).insert_domain(space);
 }
 
 //===-- expressions ---------------------------------------------------------------------------------------------===//
@@ -290,6 +302,30 @@ IndexValue IndexValues::ofAffine(AffineExpr expr, ArrayRef<IndexValue> dims, Arr
   }
 }
 
+/// The smallest or largest of a map's results.
+IndexValue IndexValues::fold(AffineMap map, ArrayRef<IndexValue> operands, bool least) {
+  IndexValue result;
+  for (AffineExpr expr : map.getResults()) {
+    IndexValue next = ofAffine(expr, operands.take_front(map.getNumDims()), operands.drop_front(map.getNumDims()));
+    if (!next)
+      return std::nullopt;
+    if (!result)
+      result = next;
+    else
+      result = least ? result->min(*next) : result->max(*next);
+  }
+  return result;
+}
+
+IndexValue IndexValues::leastOf(AffineMap map, ValueRange operands) {
+  SmallVector<IndexValue> meanings;
+  for (unsigned i = 0; i < map.getNumDims(); ++i)
+    meanings.push_back(dim(i));
+  for (Value operand : operands)
+    meanings.push_back(of(operand));
+  return fold(map, meanings, /*least=*/true);
+}
+
 /// How many of `size` elements from `offset` on lie inside the dimension.
 IndexValue IndexValues::ofValid(ir::ValidOp op) {
   IndexValue offset = of(op.getOffset());
@@ -302,13 +338,12 @@ IndexValue IndexValues::ofValid(ir::ValidOp op) {
 
 IndexValue IndexValues::compute(Value value) {
   Operation *op = value.getDefiningOp();
-  if (int symbol = scope.symbols.of(value); symbol >= 0)
-    return symbolValue(scope.graph, scope.symbols.all()[symbol].name).insert_domain(space);
+  if (int symbol = scope.signature.symbolOf(value); symbol >= 0)
+    return symbolValue(scope.graph, scope.signature.symbols[symbol].name).insert_domain(space);
   if (!op || !isa<IndexType, IntegerType>(value.getType()))
     return std::nullopt;
-  APInt literal;
-  if (matchPattern(value, m_ConstantInt(&literal)))
-    return literal.getSignificantBits() <= 62 ? IndexValue(constant(literal.getSExtValue())) : std::nullopt;
+  if (std::optional<int64_t> literal = ir::constantOf(value))
+    return constant(*literal);
   if (auto dimension = dyn_cast<memref::DimOp>(op)) {
     std::optional<int64_t> index = dimension.getConstantIndex();
     return index && *index >= 0 ? extentOf(dimension.getSource(), static_cast<unsigned>(*index)) : std::nullopt;
@@ -320,18 +355,7 @@ IndexValue IndexValues::compute(Value value) {
     SmallVector<IndexValue> operands;
     for (Value operand : op->getOperands())
       operands.push_back(of(operand));
-    ArrayRef<IndexValue> all = operands;
-    IndexValue result;
-    for (AffineExpr expr : map.getResults()) {
-      IndexValue next = ofAffine(expr, all.take_front(map.getNumDims()), all.drop_front(map.getNumDims()));
-      if (!next)
-        return std::nullopt;
-      if (!result)
-        result = next;
-      else
-        result = isa<affine::AffineMinOp>(op) ? result->min(*next) : result->max(*next);
-    }
-    return result;
+    return fold(map, operands, /*least=*/!isa<affine::AffineMaxOp>(op));
   }
   return isa<arith::ArithDialect>(op->getDialect()) ? computeArith(op) : std::nullopt;
 }
@@ -390,8 +414,8 @@ IndexValues::Iterations IndexValues::iterationsAround(Operation *op) {
       result.where = result.where.intersect(variable->lt_set(*upper));
     std::optional<int64_t> stride = step ? constantOf(*step) : std::nullopt;
     if (lower && stride && *stride > 0)
-      result.where = result.where.intersect(
-          variable->sub(*lower).mod(number(step->ctx(), *stride)).eq_set(constant(0)));
+      result.where =
+          result.where.intersect(variable->sub(*lower).mod(number(step->ctx(), *stride)).eq_set(constant(0)));
     result.exact &= lower && upper && stride && *stride > 0;
   }
   return result;

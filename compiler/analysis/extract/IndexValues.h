@@ -20,13 +20,12 @@
 #ifndef EVT_COMPILER_ANALYSIS_EXTRACT_INDEXVALUES_H
 #define EVT_COMPILER_ANALYSIS_EXTRACT_INDEXVALUES_H
 
-#include "ProgramSymbols.h"
 #include "compiler/analysis/TaskGraph.h"
+#include "compiler/ir/Signature.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/AffineMap.h"
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/MapVector.h"
 
 #include <functional>
 #include <map>
@@ -60,10 +59,22 @@ private:
 
 /// What extraction shares between the calls of a graph.
 struct ExtractionScope {
-  ir::GraphOp op;
-  ProgramSymbols symbols;
-  DerivedSymbols derived;
+  const ir::Signature &signature;
+  DerivedSymbols &derived;
   TaskGraph &graph;
+  unsigned workLimits = 0; // how many WorkLimits are alive
+};
+
+/// Bounds the work for one question about the program; over it, isl::exception_quota is thrown and the answer is an
+/// over-approximation. May be nested: the outermost counts.
+class WorkLimit {
+public:
+  explicit WorkLimit(ExtractionScope &scope);
+  ~WorkLimit() { --scope.workLimits; }
+
+private:
+  ExtractionScope &scope;
+  std::optional<OperationLimit> limit;
 };
 
 /// { -> name }: a symbol over parameters alone.
@@ -90,7 +101,10 @@ public:
   /// What range checks may assume about the space: the tasks that exist.
   void assume(const isl::set &tasks) { known = known.intersect(tasks); }
 
+  /// What a value is; unknown also if that costs too much to find out.
   IndexValue of(mlir::Value value);
+  /// The smallest of a map's results, its dimensions being the first coordinates and its symbols `operands`.
+  IndexValue leastOf(mlir::AffineMap map, mlir::ValueRange operands);
   /// The extent of a dimension of a memory (a graph's argument or evt.alloc).
   IndexValue extentOf(mlir::Value memory, unsigned dim);
 
@@ -104,6 +118,7 @@ public:
 private:
   IndexValue compute(mlir::Value value);
   IndexValue computeArith(mlir::Operation *op);
+  IndexValue fold(mlir::AffineMap map, llvm::ArrayRef<IndexValue> operands, bool least);
   IndexValue ofAffine(mlir::AffineExpr expr, llvm::ArrayRef<IndexValue> dims, llvm::ArrayRef<IndexValue> symbols);
   IndexValue ofValid(ir::ValidOp op);
   IndexValue product(IndexValue a, IndexValue b);

@@ -1,0 +1,207 @@
+#include "Extract.h"
+
+#include "ExtractCall.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace evt {
+
+namespace {
+
+isl::set withTuple(isl::set set, const std::string &tuple) {
+  isl::ctx ctx = set.ctx();
+  return isl::manage(checked(ctx, isl_set_set_tuple_name(set.release(), tuple.c_str())));
+}
+
+void declareSymbols(ExtractionScope &scope) {
+  TaskGraph &graph = scope.graph;
+  graph.context = isl::manage(checked(graph.ctx(), isl_set_universe(isl_space_params_alloc(graph.ctx().get(), 0))));
+  for (const ir::GraphSymbol &symbol : scope.signature.symbols) {
+    graph.symbols.push_back({symbol.name, symbol.min, symbol.max});
+    isl::pw_aff value = symbolValue(graph, symbol.name), zero = value.sub(value);
+    graph.context = graph.context.intersect(value.ge_set(zero.add_constant(static_cast<long>(symbol.min))))
+                        .intersect(value.le_set(zero.add_constant(static_cast<long>(symbol.max))));
+  }
+}
+
+/// { [a, b] : 0 <= a < e0 and 0 <= b < e1 }, without an upper bound where an extent is unknown.
+isl::set boxShape(ExtractionScope &scope, const std::string &tuple, unsigned rank,
+                  llvm::function_ref<IndexValue(IndexValues &, unsigned)> extent) {
+  IndexValues values(scope, rank, {});
+  isl::set shape = values.universe();
+  for (unsigned dim = 0; dim < rank; ++dim) {
+    shape = shape.intersect(values.dim(dim).ge_set(values.constant(0)));
+    if (IndexValue end = extent(values, dim))
+      shape = shape.intersect(values.dim(dim).lt_set(*end));
+  }
+  return withTuple(shape, tuple);
+}
+
+//===-- counts --------------------------------------------------------------------------------------------------===//
+
+/// An expression of an element's coordinates, over the event's own tuple.
+isl::pw_aff overElements(const isl::pw_aff &value, const isl::set &shape) {
+  isl_id *tuple = isl_set_get_tuple_id(shape.get());
+  return isl::manage(checked(value.ctx(), isl_pw_aff_set_tuple_id(value.copy(), isl_dim_in, tuple)));
+}
+
+/// Index values outside of repeats as the user would write them; empty if there is no short form.
+std::string valueText(ExtractionScope &scope, Value value) {
+  if (std::optional<int64_t> literal = ir::constantOf(value))
+    return std::to_string(*literal);
+  if (int symbol = scope.signature.symbolOf(value); symbol >= 0)
+    return scope.signature.symbols[symbol].name;
+  if (auto product = value.getDefiningOp<arith::MulIOp>()) {
+    std::string a = valueText(scope, product.getLhs()), b = valueText(scope, product.getRhs());
+    return a.empty() || b.empty() ? "" : a + " * " + b;
+  }
+  return "";
+}
+
+/// A product of index values that are never negative, such as n * m, which no affine expression says. None if a factor
+/// may be negative: a count is then at least 0, which is no polynomial.
+std::optional<Polynomial> productCount(ExtractionScope &scope, IndexValues &values, Value value,
+                                       const isl::set &shape) {
+  if (auto product = value.getDefiningOp<arith::MulIOp>()) {
+    std::optional<Polynomial> a = productCount(scope, values, product.getLhs(), shape);
+    std::optional<Polynomial> b = productCount(scope, values, product.getRhs(), shape);
+    return a && b ? std::optional(*a * *b) : std::nullopt;
+  }
+  IndexValue factor = values.of(value);
+  if (!factor || factor->intersect_params(scope.graph.context).min_val().is_neg())
+    return std::nullopt;
+  return Polynomial::fromAffine(overElements(*factor, shape));
+}
+
+std::string countText(ExtractionScope &scope, ir::EventOp op) {
+  AffineMap map = op.getCountMap();
+  if (map.isSingleConstant())
+    return std::to_string(map.getSingleConstantResult());
+  if (map.getNumResults() == 1 && isa<AffineSymbolExpr>(map.getResult(0)))
+    if (std::string text = valueText(scope, op.getCountOperands()[0]); !text.empty())
+      return text;
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  map.print(stream);
+  return text;
+}
+
+/// The count of the elements; none if no affine expression or product says what it is.
+std::optional<Polynomial> countOf(ExtractionScope &scope, ir::EventOp op, const isl::set &shape) {
+  AffineMap map = op.getCountMap();
+  IndexValues values(scope, map.getNumDims(), {});
+  try {
+    WorkLimit limit(scope);
+    bool isOneValue = map.getNumResults() == 1 && isa<AffineSymbolExpr>(map.getResult(0));
+    if (isOneValue && op.getCountOperands()[0].getDefiningOp<arith::MulIOp>())
+      if (std::optional<Polynomial> count = productCount(scope, values, op.getCountOperands()[0], shape))
+        return count->intersectDomain(shape);
+    IndexValue least = values.leastOf(map, op.getCountOperands());
+    if (!least)
+      return std::nullopt;
+    return Polynomial::fromAffine(overElements(least->max(values.constant(0)), shape)).intersectDomain(shape);
+  } catch (const isl::exception_quota &) {
+    return std::nullopt;
+  }
+}
+
+//===-- program order -------------------------------------------------------------------------------------------===//
+
+/// Where a call stands: its position in the graph or among the calls of the innermost repeat, after that of the repeat
+/// itself, and so on outward.
+SmallVector<unsigned> positionsOf(ir::CallOp call) {
+  SmallVector<unsigned> positions;
+  for (Operation *op = call; !isa<ir::GraphOp>(op); op = op->getParentOp()) {
+    unsigned position = 0;
+    for (Operation &other : *op->getBlock()) {
+      if (&other == op)
+        break;
+      position += isa<ir::CallOp, ir::RepeatOp>(other);
+    }
+    positions.insert(positions.begin(), position);
+  }
+  return positions;
+}
+
+/// [position, iteration, position, iteration, …, position, coordinates…], padded with zeros to the same length for all
+/// calls: a call outside of repeats has iteration 0 and position 0 of every repeat it is not in.
+void setOrder(TaskGraph &graph, ArrayRef<ir::CallOp> calls) {
+  unsigned depth = 0, rank = 0;
+  for (const Call &call : graph.calls) {
+    depth = std::max(depth, call.iterationDims);
+    rank = std::max(rank, static_cast<unsigned>(call.coordNames.size()) - call.iterationDims);
+  }
+  for (auto [index, call] : llvm::enumerate(graph.calls)) {
+    std::string from, to;
+    for (unsigned i = 0; i < call.coordNames.size(); ++i)
+      from += (i ? ", c" : "c") + std::to_string(i);
+    SmallVector<unsigned> positions = positionsOf(calls[index]);
+    for (unsigned level = 0; level <= depth; ++level) {
+      if (level)
+        to += level <= call.iterationDims ? ", c" + std::to_string(level - 1) + ", " : ", 0, ";
+      to += std::to_string(level < positions.size() ? positions[level] : 0);
+    }
+    for (unsigned i = 0; i < rank; ++i) {
+      unsigned coordinate = call.iterationDims + i;
+      to += coordinate < call.coordNames.size() ? ", c" + std::to_string(coordinate) : ", 0";
+    }
+    call.order = isl::map(graph.ctx(), "{ C" + std::to_string(index) + "[" + from + "] -> [" + to + "] }");
+  }
+}
+
+void declareMemories(ExtractionScope &scope, SourceLocations &locations) {
+  const ir::Signature &signature = scope.signature;
+  for (auto [i, value] : llvm::enumerate(signature.memories)) {
+    Memory memory;
+    memory.name = signature.memoryName(i);
+    memory.location = locations.record(value.getLoc(), "memory '" + memory.name + "'");
+    memory.shape = boxShape(scope, "M" + std::to_string(i), cast<MemRefType>(value.getType()).getRank(),
+                            [&](IndexValues &values, unsigned dim) { return values.extentOf(value, dim); });
+    scope.graph.memories.push_back(std::move(memory));
+  }
+}
+
+void declareEvents(ExtractionScope &scope, SourceLocations &locations) {
+  for (auto [i, declared] : llvm::enumerate(scope.signature.events)) {
+    ir::EventOp op = declared;
+    Event event;
+    event.name = op.getName().str();
+    event.location = locations.record(op.getLoc(), "event '" + event.name + "'");
+    event.shape = boxShape(scope, "E" + std::to_string(i), op.getExtents().size(),
+                           [&](IndexValues &values, unsigned dim) { return values.of(op.getExtents()[dim]); });
+    if (op.getTable()) {
+      event.countText = scope.signature.memoryName(scope.signature.memoryOf(op.getTable()));
+      if (op.getFactor() != 1)
+        event.countText += " * " + std::to_string(op.getFactor());
+      if (op.getGuard())
+        event.guardEvent = scope.signature.eventOf(op.getGuard());
+    } else {
+      event.countText = countText(scope, op);
+      event.count = countOf(scope, op, event.shape);
+    }
+    scope.graph.events.push_back(std::move(event));
+  }
+}
+
+} // namespace
+
+FailureOr<Extraction> extractTaskGraph(ir::GraphOp op) {
+  Extraction result{{}, ir::Signature(op), {}, {}};
+  ExtractionScope scope{result.signature, result.derived, result.graph};
+  declareSymbols(scope);
+  declareMemories(scope, result.locations);
+  declareEvents(scope, result.locations);
+  for (unsigned index = 0; index < result.signature.calls.size(); ++index) {
+    CallExtractor extractor(scope, result.locations, index);
+    FailureOr<Call> call = extractor.extract();
+    if (failed(call))
+      return failure();
+    result.graph.calls.push_back(std::move(*call));
+  }
+  setOrder(result.graph, result.signature.calls);
+  return result;
+}
+
+} // namespace evt

@@ -1,0 +1,264 @@
+#include "ExtractCall.h"
+
+using namespace mlir;
+
+namespace evt {
+
+namespace {
+
+isl::map namedRelation(isl::map relation, const std::string &domain, const std::string &range) {
+  isl_map *named = isl_map_set_tuple_name(relation.release(), isl_dim_in, domain.c_str());
+  isl::ctx ctx = isl::ctx(isl_map_get_ctx(named));
+  return isl::manage(checked(ctx, isl_map_set_tuple_name(named, isl_dim_out, range.c_str())));
+}
+
+std::string tupleName(const isl::set &set) { return isl_set_get_tuple_name(set.get()); }
+
+/// Drops the induction variables, which come after the coordinates.
+isl::set onCoordinates(isl::set set, unsigned coordinates) {
+  isl::ctx ctx = set.ctx();
+  unsigned dims = set.tuple_dim();
+  return isl::manage(checked(ctx, isl_set_project_out(set.release(), isl_dim_set, coordinates, dims - coordinates)));
+}
+
+bool isWholeDimension(Value upper) { return ir::constantOf(upper) == ir::wholeDimension; }
+
+} // namespace
+
+CallExtractor::CallExtractor(ExtractionScope &scope, SourceLocations &locations, unsigned index)
+    : scope(scope), locations(locations), index(index), op(scope.signature.calls[index]), device(ir::calleeOf(op)),
+      tuple("C" + std::to_string(index)) {
+  op.getProtocol().walk<WalkOrder::PreOrder>([&](scf::ForOp loop) { loops.push_back(loop); });
+  device.getBody().walk<WalkOrder::PreOrder>([&](scf::ForOp loop) { loops.push_back(loop); });
+  SmallVector<ir::RepeatOp> repeats = ir::enclosingRepeats(op);
+  values = std::make_unique<IndexValues>(scope, repeats.size() + op.getNumCoords(), loops);
+  unsigned next = 0;
+  for (ir::RepeatOp repeat : repeats)
+    values->bind(repeat.getIteration(), values->dim(next++));
+  for (unsigned i = 0; i < op.getNumCoords(); ++i, ++next) {
+    values->bind(op.getCoord(i), values->dim(next));
+    values->bind(device.getCoord(i), values->dim(next));
+  }
+}
+
+std::string CallExtractor::describe(StringRef what) {
+  return (what + " of call '" + scope.signature.callName(index) + "'").str();
+}
+
+FailureOr<Call> CallExtractor::extract() {
+  Call call;
+  call.name = scope.signature.callName(index);
+  call.coordNames = scope.signature.coordNames(index);
+  call.location = locations.record(op.getLoc(), "call '" + call.name + "'");
+  extractDomain(call);
+  extractProtocol(call);
+  if (failed(extractBody(call)))
+    return failure();
+  return call;
+}
+
+//===-- domain --------------------------------------------------------------------------------------------------===//
+
+void CallExtractor::extractDomain(Call &call) {
+  SmallVector<ir::RepeatOp> repeats = ir::enclosingRepeats(op);
+  call.iterationDims = repeats.size();
+  unsigned next = 0;
+  bool known = true;
+  isl::set tasks = values->universe();
+  auto bound = [&](IndexValue extent) {
+    isl::pw_aff coordinate = values->dim(next++);
+    tasks = tasks.intersect(coordinate.ge_set(values->constant(0)));
+    if (extent)
+      tasks = tasks.intersect(coordinate.lt_set(*extent));
+    known &= extent.has_value();
+  };
+  try {
+    WorkLimit limit(scope);
+    for (ir::RepeatOp repeat : repeats)
+      bound(values->of(repeat.getExtent()));
+    if (op.isRagged()) {
+      bound(values->constant(cast<MemRefType>(op.getRaggedTable().getType()).getDimSize(0) - 1));
+      bound(values->of(op.getRaggedBound()));
+    }
+    for (Value extent : op.getGrid())
+      bound(values->of(extent));
+  } catch (const isl::exception_quota &) {
+    known = false;
+    tasks = values->universe();
+  }
+  call.ragged = op.isRagged() || !known;
+  values->assume(tasks);
+  call.domain = isl::manage(checked(
+      scope.graph.ctx(), isl_set_set_tuple_name(onCoordinates(tasks, values->coordinates()).release(), tuple.c_str())));
+
+  // A device function's index arguments are the call's operands; its memories are the graph's.
+  for (auto [argument, operand] : llvm::zip(device.getBody().getArguments(), op.getArgs())) {
+    if (operand.getType().isIndex())
+      values->bind(argument, values->of(operand));
+    else
+      values->bindMemory(argument, operand);
+  }
+}
+
+//===-- boxes ---------------------------------------------------------------------------------------------------===//
+
+CallExtractor::Side CallExtractor::point(IndexValue at) const { return range(std::move(at), 1); }
+
+CallExtractor::Side CallExtractor::range(IndexValue from, int64_t size) const {
+  if (!from)
+    return {};
+  return {from, from->add(values->constant(size))};
+}
+
+CallExtractor::Box CallExtractor::boxOf(Operation *at, ArrayRef<Side> sides, const isl::set &shape, bool clip) {
+  isl::ctx ctx = scope.graph.ctx();
+  isl::set domain = onCoordinates(values->universe(), values->coordinates());
+  Box box;
+  try {
+    WorkLimit limit(scope);
+    IndexValues::Iterations iterations = values->iterationsAround(at);
+    box.exact = iterations.exact;
+    isl_map *relation = isl_map_from_domain(values->universe().release());
+    for (const Side &side : sides) {
+      isl_map *dimension = isl_map_add_dims(isl_map_from_domain(values->universe().release()), isl_dim_out, 1);
+      isl::map values1 = isl::manage(checked(ctx, dimension));
+      if (side.lower)
+        values1 = values1.lower_bound(isl::multi_pw_aff(*side.lower));
+      if (side.upper)
+        values1 = values1.upper_bound(isl::multi_pw_aff(side.upper->add_constant(-1)));
+      box.exact &= side.lower && side.upper;
+      relation = isl_map_flat_range_product(relation, values1.release());
+    }
+    isl::map all = isl::manage(checked(ctx, relation)).intersect_domain(iterations.where);
+    unsigned dropped = values->dims() - values->coordinates();
+    box.relation =
+        isl::manage(checked(ctx, isl_map_project_out(all.release(), isl_dim_in, values->coordinates(), dropped)));
+  } catch (const isl::exception_quota &) {
+    box.exact = false;
+    isl_map *relation = isl_map_from_domain(domain.release());
+    box.relation = isl::manage(checked(ctx, isl_map_add_dims(relation, isl_dim_out, shape.tuple_dim())));
+  }
+  box.relation = namedRelation(box.relation, tuple, tupleName(shape));
+  if (clip || !box.exact)
+    box.relation = box.relation.intersect_range(shape);
+  return box;
+}
+
+void CallExtractor::addAccess(Call &call, Operation *at, Value memory, bool write, ArrayRef<Side> sides,
+                              unsigned afterWaits, std::string text) {
+  int number = scope.signature.memoryOf(values->memoryOf(memory));
+  Box box = boxOf(at, sides, scope.graph.memories[number].shape, /*clip=*/true);
+  Access access;
+  access.memory = number;
+  access.write = write;
+  access.relation = box.relation.intersect_domain(call.domain).coalesce();
+  access.exact = box.exact;
+  access.afterWaits = afterWaits;
+  access.location = locations.record(at->getLoc(), describe(text));
+  access.text = text + " " + scope.graph.memories[number].name;
+  call.accesses.push_back(std::move(access));
+}
+
+//===-- protocol ------------------------------------------------------------------------------------------------===//
+
+void CallExtractor::addWait(Call &call, Value event, ArrayRef<Side> sides, Location location) {
+  int number = scope.signature.eventOf(event);
+  ir::EventOp declared = scope.signature.events[number];
+  // A count in memory is read after its guard, by whoever waits.
+  if (declared.getTable()) {
+    if (declared.getGuard())
+      addWait(call, declared.getGuard(), {}, location);
+    addAccess(call, op, declared.getTable(), /*write=*/false, sides, call.waits.size(), "reads the count in");
+    call.accesses.back().location = locations.record(location, describe("wait"));
+  }
+  Box box = boxOf(op, sides, scope.graph.events[number].shape, /*clip=*/true);
+  call.waits.push_back({number, box.relation.intersect_domain(call.domain).coalesce(), box.exact,
+                        locations.record(location, describe("wait"))});
+}
+
+/// The box that a wait or notify names. `*` is the event's own extent, which clipping gives a wait anyway.
+template <typename UseOp> std::vector<CallExtractor::Side> CallExtractor::sidesOf(UseOp use, bool wholeIsShape) {
+  std::vector<Side> sides;
+  for (auto [dim, lower] : llvm::enumerate(use.getLower())) {
+    Value upper = use.getUpperOf(dim);
+    if (!upper) {
+      sides.push_back(point(values->of(lower)));
+    } else if (wholeIsShape && isWholeDimension(upper)) {
+      ir::EventOp event = scope.signature.events[scope.signature.eventOf(use.getEvent())];
+      sides.push_back({values->of(lower), values->of(event.getExtents()[dim])});
+    } else {
+      sides.push_back({values->of(lower), values->of(upper)});
+    }
+  }
+  return sides;
+}
+
+void CallExtractor::extractProtocol(Call &call) {
+  if (op.isRagged()) {
+    if (op.getRaggedGuard())
+      addWait(call, op.getRaggedGuard(), {}, op.getLoc());
+    isl::pw_aff group = values->dim(call.iterationDims);
+    addAccess(call, op, op.getRaggedTable(), /*write=*/false, {range(group, 2)}, call.waits.size(),
+              "reads the tiles of a group in");
+  }
+  op.getProtocol().walk<WalkOrder::PreOrder>([&](Operation *step) {
+    if (auto wait = dyn_cast<ir::WaitOp>(step)) {
+      addWait(call, wait.getEvent(), sidesOf(wait, /*wholeIsShape=*/false), wait.getLoc());
+    } else if (auto notify = dyn_cast<ir::NotifyOp>(step)) {
+      int number = scope.signature.eventOf(notify.getEvent());
+      Box box = boxOf(notify, sidesOf(notify, /*wholeIsShape=*/true), scope.graph.events[number].shape, /*clip=*/false);
+      // Iterations may notify one element several times, which a relation cannot say.
+      bool once = !notify->getParentOfType<scf::ForOp>();
+      call.notifies.push_back({number, box.relation.intersect_domain(call.domain).coalesce(), box.exact && once,
+                               locations.record(notify.getLoc(), describe("notify"))});
+    } else if (auto read = dyn_cast<ir::ReadOp>(step)) {
+      std::vector<Side> sides;
+      for (Value index : read.getIndices())
+        sides.push_back(point(values->of(index)));
+      addAccess(call, read, read.getTable(), /*write=*/false, sides, call.waits.size(), "reads");
+    }
+  });
+}
+
+//===-- body ----------------------------------------------------------------------------------------------------===//
+
+void CallExtractor::addTileAccess(Call &call, Operation *at, Value memory, Value table, bool write, ValueRange offsets,
+                                  ArrayRef<int64_t> sizes) {
+  std::vector<Side> sides;
+  for (auto [offset, size] : llvm::zip(offsets, sizes))
+    sides.push_back(range(values->of(offset), size));
+  if (table) {
+    addAccess(call, at, table, /*write=*/false, sides[0], call.waits.size(), "reads the rows in");
+    sides[0] = {};
+  }
+  addAccess(call, at, memory, write, sides, call.waits.size(), write ? "writes" : "reads");
+}
+
+LogicalResult CallExtractor::extractBody(Call &call) {
+  WalkResult walked = device.getBody().walk<WalkOrder::PreOrder>([&](Operation *step) {
+    if (auto load = dyn_cast<ir::LoadOp>(step)) {
+      addTileAccess(call, load, load.getMemory(), load.getTable(), /*write=*/false, load.getOffsets(), load.getSizes());
+    } else if (auto read = dyn_cast<ir::ReadOp>(step)) {
+      std::vector<Side> sides;
+      for (Value index : read.getIndices())
+        sides.push_back(point(values->of(index)));
+      addAccess(call, read, read.getTable(), /*write=*/false, sides, call.waits.size(), "reads");
+    } else if (auto store = dyn_cast<ir::StoreOp>(step)) {
+      ir::GraphOp graph = scope.signature.graph;
+      auto argument = dyn_cast<BlockArgument>(values->memoryOf(store.getMemory()));
+      if (argument && graph.isImmutable(argument.getArgNumber())) {
+        InFlightDiagnostic error = op.emitError("'")
+                                   << op.getCallee() << "' writes '" << graph.getArgName(argument.getArgNumber())
+                                   << "', which is immutable";
+        error.attachNote(store.getLoc()) << "it is written here";
+        return WalkResult::interrupt();
+      }
+      addTileAccess(call, store, store.getMemory(), store.getTable(), /*write=*/true, store.getOffsets(),
+                    store.getSizes());
+    }
+    return WalkResult::advance();
+  });
+  return failure(walked.wasInterrupted());
+}
+
+} // namespace evt

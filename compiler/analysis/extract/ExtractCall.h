@@ -1,0 +1,63 @@
+// The tasks of one call: domain, protocol and accesses. The part of extraction that looks at one call at a time.
+#ifndef EVT_COMPILER_ANALYSIS_EXTRACT_EXTRACTCALL_H
+#define EVT_COMPILER_ANALYSIS_EXTRACT_EXTRACTCALL_H
+
+#include "IndexValues.h"
+#include "SourceLocations.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace evt {
+
+class CallExtractor {
+public:
+  CallExtractor(ExtractionScope &scope, SourceLocations &locations, unsigned index);
+
+  /// The call without its place in program order. Fails, after an error, if it writes an immutable argument.
+  mlir::FailureOr<Call> extract();
+
+private:
+  /// The tasks of the call. Comes first: the rest refers to them.
+  void extractDomain(Call &call);
+  /// Waits, notifies and table reads of the protocol, and those that ragged grids and counts in memory imply.
+  void extractProtocol(Call &call);
+  /// What the device function reads and writes.
+  mlir::LogicalResult extractBody(Call &call);
+
+  /// One dimension of a box: [lower, upper) where both are known, anything where lower is not.
+  struct Side {
+    IndexValue lower, upper;
+  };
+  struct Box {
+    isl::map relation;
+    bool exact = true;
+  };
+  Side point(IndexValue at) const;
+  Side range(IndexValue from, int64_t size) const;
+  /// Tasks to elements: the box of `sides` for the iterations around `op`, inside `shape` if `clip`.
+  Box boxOf(mlir::Operation *op, llvm::ArrayRef<Side> sides, const isl::set &shape, bool clip);
+
+  void addWait(Call &call, mlir::Value event, llvm::ArrayRef<Side> sides, mlir::Location location);
+  void addAccess(Call &call, mlir::Operation *op, mlir::Value memory, bool write, llvm::ArrayRef<Side> sides,
+                 unsigned afterWaits, std::string text);
+  void addTileAccess(Call &call, mlir::Operation *op, mlir::Value memory, mlir::Value table, bool write,
+                     mlir::ValueRange offsets, llvm::ArrayRef<int64_t> sizes);
+  template <typename UseOp> std::vector<Side> sidesOf(UseOp use, bool wholeIsShape);
+  std::string describe(llvm::StringRef what);
+
+  ExtractionScope &scope;
+  SourceLocations &locations;
+  unsigned index;
+  ir::CallOp op;
+  ir::DeviceOp device;
+  std::string tuple;
+  std::vector<mlir::scf::ForOp> loops;
+  std::unique_ptr<IndexValues> values;
+};
+
+} // namespace evt
+
+#endif

@@ -205,7 +205,7 @@ public:
     for (const Task &notifier : state.missing)
       if (shown < mostNames) {
         text += "\n    not notified by " + task(notifier) + ", " +
-                place(notifier, shown < state.missingFree ? "not started" : "waits for an incomplete element itself");
+                place(notifier, shown < state.missingFree ? "on no worker" : "waits for an incomplete element itself");
         ++shown;
       }
     text += more(state.missingCount, shown, "not notified by");
@@ -253,7 +253,7 @@ private:
           ElementKey{status.event, status.element} == key)
         return "on worker " + std::to_string(w);
     }
-    return place(task, "not started");
+    return place(task, "on no worker");
   }
 
   static std::string more(size_t total, size_t shown, const char *what) {

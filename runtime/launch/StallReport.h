@@ -4,7 +4,7 @@
 //   graph 'row_sum' is stuck: no task finished for 10 s; 7 of 15 tasks are done (schedule static, 2 workers)
 //     done[1] has received 3 of 4 notifications
 //       waited for by total(1), on worker 0
-//       not notified by partial(1, 2), not started
+//       not notified by partial(1, 2), on no worker
 //
 // Two steps, because the evidence disappears when the workers are told to leave: `captureStall` copies what the
 // workers and the counters say while they still stand; `describeStall`, after they left, asks the kernel to enumerate

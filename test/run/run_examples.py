@@ -1,0 +1,183 @@
+#!/usr/bin/python3
+"""Runs the examples: every shape under every schedule and with 1, 2, 7 and 16 workers.
+
+    run_examples.py [--build DIR] [--quick] [NAME…]       all examples when none is named
+
+Each example is compiled once; that one artifact serves every shape. A run passes if every output agrees with the float64
+reference (‖result - expected‖ / ‖expected‖ within the example's tolerance; NaN never does) and has the same bits
+as the first run of its shape, whatever the schedule and the workers. Outputs are filled with NaN before each run.
+Prints what failed and, as the last line, `N passed, N failed`; exits with 0 only if nothing failed.
+"""
+
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "examples"))
+
+import example
+import launcher
+
+SCHEDULES = ("static", "ticket", "dynamic")
+WORKERS = (1, 2, 7, 16)
+POISON = {np.float32: np.nan, np.float16: np.nan, np.uint16: 0x7FC0, np.int32: -0x55555556, np.int64: -0x55555556,
+          np.bool_: True}
+SHOWN = 12  # failures printed for an example; the rest are counted
+SUM = re.compile(r"^(\d+) passed, (\d+) failed$", re.MULTILINE)
+
+
+def names_of_examples():
+    return sorted(path.parent.name for path in (ROOT / "examples").glob("*/reference.py"))
+
+
+def find_library(build):
+    found = sorted(path for path in build.rglob("libevt*.so*") if "test" not in path.name)
+    if not found:
+        raise FileNotFoundError(f"no libevt*.so under {build}")
+    return min(found, key=lambda path: (len(path.name), str(path)))
+
+
+def relative_error(result, expected):
+    """‖result - expected‖ / ‖expected‖; infinite where a value is not finite, or where something should be zero but
+    is not."""
+    if not np.isfinite(result).all():
+        return np.inf
+    difference = np.linalg.norm((result - expected).ravel())
+    return difference / np.linalg.norm(expected.ravel()) if expected.any() else (np.inf if difference else 0.0)
+
+
+class Case:
+    """One shape of one example: its inputs, what must come out, and the bits of the first run."""
+
+    def __init__(self, reference, program, line):
+        shape = example.parse_shape(line)
+        self.arguments = program.arguments
+        self.tolerance = reference.TOLERANCE
+        self.inputs = reference.inputs(shape, example.generator(line))
+        self.expected = reference.expected(shape, self.inputs)
+        self.first = None
+        written = {argument.name for argument in self.arguments if argument.is_written}
+        if written != set(self.expected):
+            raise ValueError(f"the graph writes {sorted(written)}, the reference gives {sorted(self.expected)}")
+
+    def values(self):
+        """Fresh arguments: copies of what is both read and written, poison where nothing is given."""
+        values = {}
+        for argument in self.arguments:
+            given = self.inputs.get(argument.name)
+            if given is None:
+                poison = POISON[argument.dtype]
+                values[argument.name] = np.full(self.expected[argument.name].shape, poison, argument.dtype)
+            elif isinstance(given, int):
+                values[argument.name] = given
+            else:
+                array = given.bits if isinstance(given, example.BFloat16) else given
+                values[argument.name] = array.copy() if argument.is_written else np.ascontiguousarray(array)
+        return values
+
+    def problem(self, program, schedule, workers):
+        """What is wrong with a run, or None."""
+        values = self.values()
+        try:
+            program.launch(values, schedule, workers)
+        except launcher.LaunchError as error:
+            return str(error)
+        outputs = {argument.name: values[argument.name] for argument in self.arguments if argument.is_written}
+        for argument in self.arguments:
+            if argument.is_written:
+                result = outputs[argument.name]
+                result = example.BFloat16(result).float64() if argument.is_bfloat16 else result.astype(np.float64)
+                error = relative_error(result, self.expected[argument.name])
+                if not error <= self.tolerance:
+                    return f"'{argument.name}' is off by {error:.2e}, allowed is {self.tolerance:.0e}"
+        bits = {name: array.tobytes() for name, array in outputs.items()}
+        if self.first is None:
+            self.first = bits
+        for name, value in bits.items():
+            if value != self.first[name]:
+                return f"'{name}' has other bits than in the first run of this shape"
+        return None
+
+
+def compile_example(build, name, directory):
+    tool = build / "bin" / "evt"
+    done = subprocess.run([str(tool), "compile", str(ROOT / "examples" / name / f"{name}.mlir"), "-o", str(directory)],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return done.stdout if done.returncode else None
+
+
+def run_example(build, name, quick):
+    """(passed, failed) of one example, in this process."""
+    folder = ROOT / "examples" / name
+    reference = example.load_reference(folder)
+    lines = example.read_shapes(folder)
+    combinations = [(schedule, workers) for schedule in SCHEDULES for workers in WORKERS]
+    if quick:
+        lines, combinations = lines[::4], [("static", 1), ("ticket", 2), ("dynamic", 7)]
+    with tempfile.TemporaryDirectory() as scratch:
+        artifact = pathlib.Path(scratch) / f"{name}.evt"
+        complaint = compile_example(build, name, artifact)
+        if complaint is not None:
+            print(f"{name}: does not compile\n{complaint.rstrip()}")
+            return 0, len(lines) * len(combinations)
+        program = launcher.Library(find_library(build)).load(artifact)
+        passed, problems = 0, []
+        for line in lines:
+            case = Case(reference, program, line)
+            for schedule, workers in combinations:
+                problem = case.problem(program, schedule, workers)
+                passed += problem is None
+                if problem:
+                    problems.append(f"{name}: {line}, {schedule}, {workers} workers: {problem}")
+                    if len(problems) <= SHOWN:
+                        print(problems[-1], flush=True)
+        program.close()
+    if len(problems) > SHOWN:
+        print(f"{name}: and {len(problems) - SHOWN} more")
+    return passed, len(problems)
+
+
+def run_apart(options, name):
+    """One example in a process of its own, so that a crash is that example's failure."""
+    command = [sys.executable, __file__, "--build", str(options.build), name] + ["--quick"] * options.quick
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace")
+    sums = SUM.findall(done.stdout)
+    if not sums or (done.returncode and not int(sums[-1][1])):
+        return name, 0, 1, f"{done.stdout}{name}: ended with exit code {done.returncode}\n"
+    return name, int(sums[-1][0]), int(sums[-1][1]), SUM.sub("", done.stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="where evt and its library are built")
+    parser.add_argument("--quick", action="store_true", help="a quarter of the shapes, three combinations")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="examples; all when none is named")
+    options = parser.parse_args()
+    known = names_of_examples()
+    for name in options.names:
+        if name not in known:
+            parser.error(f"no example is called '{name}': there are {', '.join(known)}")
+    if len(options.names) == 1:
+        passed, failed = run_example(options.build.resolve(), options.names[0], options.quick)
+    else:
+        passed = failed = 0
+        with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2)) as pool:
+            for name, good, bad, text in pool.map(lambda n: run_apart(options, n), options.names or known):
+                print(text.strip() + "\n" if text.strip() else "", end="")
+                print(f"{name + ':':24} {good} passed, {bad} failed", flush=True)
+                passed, failed = passed + good, failed + bad
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

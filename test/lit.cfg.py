@@ -16,7 +16,7 @@ import lit.formats
 config.name = "evt"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["browser", "Inputs"]
+config.excludes = ["browser", "fuzz", "install", "Inputs"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.evt_build, "test")
 

@@ -1,13 +1,13 @@
 // A product whose sum is spread over ranks, and the reduce-scatter that follows it, tile by tile.
 //
-// Each rank holds a slice of the sum's dimension: x[rank] and w[rank]. The product's rows are divided among the ranks as
-// well: owner o keeps rows x[·, o]. So every rank computes, for every owner, a partial product and leaves it in the owner's
-// inbox; the owner adds what the ranks sent. An output tile is added as soon as its R partial tiles have arrived,
-// while products of other tiles are still being computed; the order of the addition is the order of the ranks.
+// Each rank holds a slice of the sum's dimension: x[rank] and w[rank]. The product's rows are divided among the ranks
+// as well: owner o keeps rows x[·, o]. So every rank computes, for every owner, a partial product and leaves it in
+// the owner's inbox; the owner adds what the ranks sent. An output tile is added as soon as its R partial tiles have
+// arrived, while products of other tiles are still being computed; the order of the addition is the ranks' order.
 //
 //   y[o] = sum over ranks of x[rank, o] w[rank]
 //
-// The ranks are virtual: coordinates of one kernel. All sizes, the number of ranks included, are known only at run time.
+// The ranks are virtual: coordinates of one kernel. All sizes, the number of ranks too, are known only at run time.
 
 evt.device @partial(%x: memref<?x?x?x?xf32>, %w: memref<?x?x?xf32>, %inbox: memref<?x?x?x?xf32>)
     grid(%rank, %owner, %i, %j) {

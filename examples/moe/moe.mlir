@@ -9,8 +9,8 @@
 //   combine  (token, 64 columns)             weighted sum of the token's 2 rows
 //
 // A (token, choice) has number 2 token + choice; the list of slots holds expert after expert, each starting at a
-// multiple of 16, so that a tile of 16 rows belongs to one expert. Positions come from prefix sums in the order of these
-// numbers, so they do not depend on timing. Slots that stay empty hold token -1: loading through it gives zeros.
+// multiple of 16, so that a tile of 16 rows belongs to one expert. Positions come from prefix sums in the order of
+// these numbers, so they do not depend on timing. Slots that stay empty hold token -1: loading through it gives zeros.
 //
 // An expert's products start when its own tokens are in place; a token is combined when its own two experts are done
 // with it. Both are events whose elements, and for experts counts, come from tables that the kernel writes itself.

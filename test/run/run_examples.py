@@ -3,9 +3,9 @@
 
     run_examples.py [--build DIR] [--quick] [NAME…]       all examples when none is named
 
-Each example is compiled once; that one artifact serves every shape. A run passes if every output agrees with the float64
-reference (‖result - expected‖ / ‖expected‖ within the example's tolerance; NaN never does) and has the same bits
-as the first run of its shape, whatever the schedule and the workers. Outputs are filled with NaN before each run.
+Each example is compiled once; that one artifact serves every shape. A run passes if every output agrees with the
+float64 reference (‖result - expected‖ / ‖expected‖ within the example's tolerance; NaN never does) and has the same
+bits as the first run of its shape, whatever the schedule and the workers. Outputs hold NaN before each run.
 Prints what failed and, as the last line, `N passed, N failed`; exits with 0 only if nothing failed.
 """
 
@@ -148,8 +148,8 @@ def run_example(build, name, quick):
 def run_apart(options, name):
     """One example in a process of its own, so that a crash is that example's failure."""
     command = [sys.executable, __file__, "--build", str(options.build), name] + ["--quick"] * options.quick
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors="replace")
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace")
     sums = SUM.findall(done.stdout)
     if not sums or (done.returncode and not int(sums[-1][1])):
         return name, 0, 1, f"{done.stdout}{name}: ended with exit code {done.returncode}\n"
@@ -158,7 +158,7 @@ def run_apart(options, name):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="where evt and its library are built")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="where evt is built")
     parser.add_argument("--quick", action="store_true", help="a quarter of the shapes, three combinations")
     parser.add_argument("names", nargs="*", metavar="NAME", help="examples; all when none is named")
     options = parser.parse_args()

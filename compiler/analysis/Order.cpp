@@ -363,7 +363,7 @@ bool orderedAt(const TaskGraph &graph, const std::vector<EventEdge> &edges, cons
     for (size_t i = 0; i < edges.size(); ++i) {
       const EventEdge &edge = edges[i];
       const isl::set &from = at(frontier, edge.to);
-      if (from.is_empty() || (atStart && edge.wait >= waits))
+      if (from.is_empty() || (atStart && edge.event >= 0 && edge.wait >= waits))
         continue;
       isl::set before = from.apply(relations[i].reverse()).intersect(at(allowed, edge.from));
       isl::set &slot = next[static_cast<size_t>(edge.from)];

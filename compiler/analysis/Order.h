@@ -34,7 +34,7 @@ namespace evt {
 
 /// Tasks of `from` ordered before tasks of `to` by one notify and one wait of an event.
 struct EventEdge {
-  int event = -1;
+  int event = -1; // -1: an order assumed for the sake of argument, before all of the task
   int from = -1;
   int to = -1;
   unsigned wait = 0;    // position of the wait among the waits of `to`

@@ -138,7 +138,7 @@ class OrderCheck {
 public:
   OrderCheck(const TaskGraph &graph, const std::vector<EventEdge> &edges, const ProofLimits &limits, Findings &findings)
       : graph(graph), edges(edges), limits(limits), findings(findings), strict(graph, edges, false),
-        trusting(graph, edges, true) {
+        trusting(graph, edges, true), repaired(edges) {
     restsOnCounts = std::any_of(edges.begin(), edges.end(), [](const EventEdge &edge) { return edge.onCount; });
   }
 
@@ -176,8 +176,14 @@ public:
     }
     switch (outcome) {
     case Outcome::Refuted:
-      if (reported.insert({dependence.source, dependence.sink, dependence.memory}).second)
+      if (!followsFromReported(dependence, example)) {
         findings.violations.push_back(unordered(graph, dependence, example));
+        EventEdge missing;
+        missing.from = dependence.source;
+        missing.to = dependence.sink;
+        missing.certain = missing.possible = dependence.relation;
+        repaired.push_back(missing);
+      }
       return;
     case Outcome::RestsOnData:
       obligation.text = what + ": which elements, tasks or events are meant is read from memory";
@@ -190,6 +196,17 @@ public:
   }
 
 private:
+  /// Whether the pair would be ordered if the violations reported so far were repaired: one missing event between two
+  /// layers leaves every buffer unordered, and one message says it.
+  bool followsFromReported(const Dependence &dependence, const Case &example) const {
+    try {
+      OperationLimit limit(graph.ctx(), limits.operations);
+      return orderedAt(graph, repaired, example.symbols, example.first, example.second, dependence.sinkWaits, true);
+    } catch (const isl::exception_quota &) {
+      return false;
+    }
+  }
+
   std::string locationOf(const Dependence &dependence) const {
     for (const Access &access : at(graph.calls, dependence.sink).accesses)
       if (access.memory == dependence.memory && access.write == dependence.sinkWrites &&
@@ -204,7 +221,7 @@ private:
   Findings &findings;
   OrderProver strict, trusting;
   bool restsOnCounts = false;
-  std::set<std::tuple<int, int, int>> reported;
+  std::vector<EventEdge> repaired; // the edges, and one for each violation reported
 };
 
 } // namespace
@@ -217,7 +234,11 @@ Findings verify(const TaskGraph &graph, const ProofLimits &limits) {
   std::vector<EventEdge> edges = eventEdges(graph, counts);
   checkProgress(graph, edges, limits, findings);
   OrderCheck order(graph, edges, limits, findings);
-  for (const Dependence &dependence : directDependences(graph, limits.operations))
+  std::vector<Dependence> dependences = directDependences(graph, limits.operations);
+  // Reads of what was written first: they name the event a person would miss, and the rest often follows from it.
+  std::stable_partition(dependences.begin(), dependences.end(),
+                        [](const Dependence &dependence) { return !dependence.sinkWrites; });
+  for (const Dependence &dependence : dependences)
     order.check(dependence);
   return findings;
 }

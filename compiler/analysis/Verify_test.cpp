@@ -201,13 +201,8 @@ TEST(Layers, MissingEdgeBetweenLayersIsRejected) {
   for (Access &access : graph.calls[0].accesses)
     access.afterWaits = 0;
   Findings findings = verify(graph);
-  Lines found = messages(findings);
-  EXPECT_EQ(found, (Lines{"no event orders norm(l=1) after down(l=0, d=0), which writes x[0]",
-                          "no event orders down(l=1, d=0) after down(l=0, d=0), which writes x[0]",
-                          "no event orders norm(l=1) after norm(l=0), which writes a[0]",
-                          "no event orders norm(l=1) after up(l=0, i=0), which reads a[0]",
-                          "no event orders up(l=1, i=0) after up(l=0, i=0), which writes h[0]",
-                          "no event orders up(l=1, i=0) after down(l=0, d=0), which reads h[0]"}));
+  // Every buffer is unordered then, but all of it follows from this one pair.
+  EXPECT_EQ(messages(findings), Lines{"no event orders norm(l=1) after down(l=0, d=0), which writes x[0]"});
 }
 
 TEST(Layers, WrongSymbolicCountIsRejected) {
@@ -245,8 +240,7 @@ TEST(Layers, TableOverwrittenAfterAllLayersIsProved) {
       .writes("{ C4[] -> M3[] }");
   expectProved(text.graph);
   rewait(text.graph, 4, 0, "[L, c] -> { C4[] -> E2[L - 2] }");
-  EXPECT_EQ(messages(verify(text.graph)), (Lines{"no event orders clear() after up(l=0, i=0), which reads table",
-                                                 "no event orders clear() after fill(), which writes table"}));
+  EXPECT_EQ(messages(verify(text.graph)), Lines{"no event orders clear() after up(l=0, i=0), which reads table"});
 }
 
 //===----------------------------------------------------------------------===//

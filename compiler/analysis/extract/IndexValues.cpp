@@ -4,6 +4,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
+#include <sstream>
+
 using namespace mlir;
 
 namespace evt {
@@ -14,7 +16,7 @@ isl::val number(isl::ctx ctx, int64_t value) { return isl::val(ctx, static_cast<
 
 /// The value of an expression that is the same everywhere; none for any other.
 std::optional<int64_t> constantOf(const isl::pw_aff &value) {
-  if (!value.is_cst())
+  if (isl_pw_aff_is_cst(value.get()) != isl_bool_true)
     return std::nullopt;
   isl::val lowest = value.min_val(), highest = value.max_val();
   if (!lowest.is_int() || !lowest.eq(highest))
@@ -85,8 +87,11 @@ isl::set productFacts(const TaskGraph &graph, const isl::pw_aff &product, const 
 std::string DerivedSymbols::symbolFor(TaskGraph &graph, const std::string &operation,
                                       const std::vector<isl::pw_aff> &operands, Evaluate evaluate) {
   std::vector<std::string> texts;
-  for (const isl::pw_aff &operand : operands)
-    texts.push_back(operand.coalesce().to_str());
+  for (const isl::pw_aff &operand : operands) {
+    std::ostringstream text;
+    text << operand.coalesce();
+    texts.push_back(text.str());
+  }
   if (operation == "*")
     llvm::sort(texts);
   std::string question = operation;

@@ -6,20 +6,26 @@ namespace evt {
 
 namespace {
 
+template <typename T> std::string textOf(const T &object) {
+  std::ostringstream out;
+  out << object;
+  return out.str();
+}
+
 /// Without the conditions that hold anyway, and with the coordinates' own names.
 std::string relationText(const TaskGraph &graph, const Call &call, const isl::map &relation) {
   isl::map simple = relation.gist_domain(call.domain.intersect_params(graph.context)).gist_params(graph.context);
   isl_map *named = simple.coalesce().release();
   for (unsigned i = 0; i < call.coordNames.size(); ++i)
     named = isl_map_set_dim_name(named, isl_dim_in, i, call.coordNames[i].c_str());
-  return isl::manage(checked(graph.ctx(), named)).to_str();
+  return textOf(isl::manage(checked(graph.ctx(), named)));
 }
 
 std::string domainText(const TaskGraph &graph, const Call &call) {
   isl_set *named = call.domain.gist_params(graph.context).coalesce().release();
   for (unsigned i = 0; i < call.coordNames.size(); ++i)
     named = isl_set_set_dim_name(named, isl_dim_set, i, call.coordNames[i].c_str());
-  return isl::manage(checked(graph.ctx(), named)).to_str();
+  return textOf(isl::manage(checked(graph.ctx(), named)));
 }
 
 void printUse(std::ostream &out, const TaskGraph &graph, const Call &call, const char *kind, const EventUse &use) {
@@ -34,9 +40,9 @@ std::string printTaskGraph(const TaskGraph &graph) {
   for (const Symbol &symbol : graph.symbols)
     out << "symbol " << symbol.name << " in [" << symbol.min << ", " << symbol.max << "]\n";
   for (const Memory &memory : graph.memories)
-    out << "memory " << memory.name << " " << memory.shape.gist_params(graph.context).to_str() << "\n";
+    out << "memory " << memory.name << " " << memory.shape.gist_params(graph.context) << "\n";
   for (const Event &event : graph.events) {
-    out << "event " << event.name << " " << event.shape.gist_params(graph.context).to_str() << " count ";
+    out << "event " << event.name << " " << event.shape.gist_params(graph.context) << " count ";
     if (event.count)
       out << event.count->gist(event.shape.intersect_params(graph.context)).text();
     else
@@ -47,7 +53,7 @@ std::string printTaskGraph(const TaskGraph &graph) {
   }
   for (const Call &call : graph.calls) {
     out << "call " << call.name << " " << domainText(graph, call) << (call.ragged ? " ragged" : "") << "\n";
-    out << "  order " << call.order.to_str() << "\n";
+    out << "  order " << call.order << "\n";
     for (const EventUse &use : call.waits)
       printUse(out, graph, call, "wait", use);
     for (const Access &access : call.accesses) {

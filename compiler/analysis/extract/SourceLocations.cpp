@@ -1,5 +1,7 @@
 #include "SourceLocations.h"
 
+#include "mlir/IR/BuiltinAttributes.h"
+
 using namespace mlir;
 
 namespace evt {

@@ -24,8 +24,8 @@ namespace evt::runtime {
 
 // The fields mean what those of evt_launch_options mean.
 struct LaunchOptions {
-  std::string schedule; // empty: the first supported
-  unsigned workers = 0; // 0: one for each CPU this process may use
+  std::string schedule{}; // empty: the first supported
+  unsigned workers = 0;   // 0: one for each CPU this process may use
   double watchdogSeconds = EVT_DEFAULT_WATCHDOG_SECONDS;
   uint64_t perturb = 0;
   int64_t injectCall = -1;

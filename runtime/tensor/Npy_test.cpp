@@ -76,8 +76,7 @@ TEST_F(Npy, WritesTheBytesNumPyWrites) {
 }
 
 TEST_F(Npy, RoundTripsEveryTypeAndRank) {
-  for (DataType type :
-       {DataType::f32, DataType::bf16, DataType::f16, DataType::i32, DataType::i64, DataType::i1}) {
+  for (DataType type : {DataType::f32, DataType::bf16, DataType::f16, DataType::i32, DataType::i64, DataType::i1}) {
     for (std::vector<int64_t> shape : {std::vector<int64_t>{}, {3}, {2, 3}, {0, 4}, {1, 2, 1, 2}}) {
       HostTensor tensor(type, shape);
       for (int64_t i = 0; i < tensor.elements(); ++i)

@@ -32,9 +32,9 @@ struct TimelineTask {
 };
 
 struct Timeline {
-  uint64_t span = 0;                             // from the first record of any worker to the last
+  uint64_t span = 0;                              // from the first record of any worker to the last
   std::vector<std::vector<TimelineTask>> workers; // each in order of time
-  bool truncated = false;                        // a log was too long to keep
+  bool truncated = false;                         // a log was too long to keep
 };
 
 Timeline timeline(const Recorder &recorder);

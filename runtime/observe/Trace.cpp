@@ -83,7 +83,8 @@ std::string flatTasks(const std::vector<TimelineTask> &tasks) {
 
 void writeChromeTrace(std::ostream &out, const Recorder &recorder, const ProgramDescription &program) {
   Timeline run = timeline(recorder);
-  out << R"({"displayTimeUnit":"ns","traceEvents":[)" << "\n"
+  out << R"({"displayTimeUnit":"ns","traceEvents":[)"
+      << "\n"
       << R"({"ph":"M","pid":1,"name":"process_name","args":{"name":)" << jsonString(program.name) << "}}";
   for (size_t worker = 0; worker < run.workers.size(); ++worker) {
     out << ",\n"
@@ -113,11 +114,10 @@ void writeTracePage(std::ostream &out, const Recorder &recorder, const ProgramDe
   std::string events = jsonArray(program.events, [](const EventDescription &event) {
     return R"({"name":)" + jsonString(event.name) + R"(,"shape":)" + jsonArray(event.shape, number) + "}";
   });
-  std::string data = R"({"name":)" + jsonString(program.name) + R"(,"caption":)" + jsonString(caption) +
-                     R"(,"span":)" + std::to_string(run.span) + R"(,"truncated":)" +
-                     (run.truncated ? "true" : "false") + R"(,"devices":)" + jsonArray(devices.names, jsonString) +
-                     R"(,"calls":)" + calls + R"(],"events":)" + events + R"(,"workers":)" +
-                     jsonArray(run.workers, flatTasks) + "}";
+  std::string data = R"({"name":)" + jsonString(program.name) + R"(,"caption":)" + jsonString(caption) + R"(,"span":)" +
+                     std::to_string(run.span) + R"(,"truncated":)" + (run.truncated ? "true" : "false") +
+                     R"(,"devices":)" + jsonArray(devices.names, jsonString) + R"(,"calls":)" + calls +
+                     R"(],"events":)" + events + R"(,"workers":)" + jsonArray(run.workers, flatTasks) + "}";
   writePage(out, tracePage, program.name + " – trace", data);
 }
 

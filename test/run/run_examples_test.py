@@ -6,9 +6,10 @@ import unittest
 
 import numpy as np
 
-import example
 import launcher
 import run_examples
+
+example = run_examples.example
 
 
 class Scripted:

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # of the references; the cores belong to the workers
+
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

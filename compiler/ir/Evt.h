@@ -20,12 +20,23 @@
 
 namespace evt::ir {
 
+/// `*` in a wait or notify needs the event's extent, which only its definition knows. It is written as a range up to
+/// this number: a wait clips it, a notify means the extent.
+constexpr int64_t wholeDimension = int64_t(1) << 40;
+
 /// Checks that the body of a device function stays inside the tile language; emits a diagnostic at the first
 /// operation that does not.
 mlir::LogicalResult verifyTileProgram(DeviceOp device);
 
 /// Checks that a protocol holds only waits, then notifies, table reads and index arithmetic.
 mlir::LogicalResult verifyProtocol(CallOp call);
+
+/// Checks that a graph holds only calls, repeats, events, buffers, symbols and index arithmetic, and that names are
+/// unique: obligations and artifacts refer to symbols, memories and events by name.
+mlir::LogicalResult verifyGraphBody(GraphOp graph);
+
+/// Checks that a memref.dim asks for a constant dimension inside the rank.
+mlir::LogicalResult verifyDimension(mlir::Operation *dim);
 
 /// Registers the evt dialect and every dialect a program may use.
 void registerDialects(mlir::DialectRegistry &registry);

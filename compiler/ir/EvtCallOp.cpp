@@ -62,16 +62,12 @@ ParseResult parseClause(OpAsmParser &parser, StringRef keyword, SmallVectorImpl<
                                         [&]() { return parseEventMap(parser, maps.emplace_back()); });
 }
 
-/// `*` needs the event's extent, which only its definition knows; a range to the largest index is clipped to it.
-constexpr int64_t wholeDimension = int64_t(1) << 40;
-
 /// Writes the wait or notify that a map stands for. The map's last dimensions are the grid's coordinates; names before
 /// them are index values around the call, such as the iteration of an enclosing repeat.
 template <typename UseOp>
 ParseResult expandMap(OpAsmParser &parser, OpBuilder &b, const EventMap &map, ValueRange grid) {
   if (map.dims.size() < grid.size())
-    return parser.emitError(map.loc, "map takes ")
-           << map.dims.size() << " coordinates but a task has " << grid.size();
+    return parser.emitError(map.loc, "map takes ") << map.dims.size() << " coordinates but a task has " << grid.size();
   Location loc = parser.getEncodedSourceLoc(map.loc);
   SmallVector<Value> event, operands;
   if (parser.resolveOperand(map.event, EventType::get(b.getContext(), map.bounds.size()), event))
@@ -176,9 +172,9 @@ ParseResult CallOp::parse(OpAsmParser &parser, OperationState &result) {
   };
   if (parser.parseAttribute(callee, "callee", result.attributes) ||
       parser.parseOperandList(args, OpAsmParser::Delimiter::Paren) || parser.parseKeyword("grid") ||
-      parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, parseEntry) ||
-      parseClause(parser, "wait", waits) || parseClause(parser, "notify", notifies) ||
-      parser.parseOptionalAttrDict(result.attributes) || parser.parseColon() || parser.parseLParen())
+      parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, parseEntry) || parseClause(parser, "wait", waits) ||
+      parseClause(parser, "notify", notifies) || parser.parseOptionalAttrDict(result.attributes) ||
+      parser.parseColon() || parser.parseLParen())
     return failure();
   if (failed(parser.parseOptionalRParen()) && (parser.parseTypeList(types) || parser.parseRParen()))
     return failure();
@@ -189,10 +185,10 @@ ParseResult CallOp::parse(OpAsmParser &parser, OperationState &result) {
   if (parser.resolveOperands(args, types, loc, result.operands) ||
       parser.resolveOperands(grid, index, loc, result.operands))
     return failure();
-  if (ragged && (parser.resolveOperand(ragged->table, ragged->tableType, result.operands) ||
-                 parser.resolveOperand(ragged->bound, index, result.operands) ||
-                 (ragged->guard && parser.resolveOperand(*ragged->guard, EventType::get(b.getContext(), 0),
-                                                         result.operands))))
+  if (ragged &&
+      (parser.resolveOperand(ragged->table, ragged->tableType, result.operands) ||
+       parser.resolveOperand(ragged->bound, index, result.operands) ||
+       (ragged->guard && parser.resolveOperand(*ragged->guard, EventType::get(b.getContext(), 0), result.operands))))
     return failure();
 
   SmallVector<std::string> names = defaultCoordNames(rank);
@@ -281,9 +277,11 @@ LogicalResult CallOp::verify() {
     if (t.getRank() != 1 || !t.getElementType().isInteger(32) || !t.hasStaticShape() || t.getDimSize(0) < 1)
       return emitOpError("ragged table must be a memref of i32 of static size groups + 1, found ") << t;
     if ((int64_t)getRaggedBy() < 1)
-      return emitOpError("rows per ragged tile must be positive, found ") << getRaggedBy();
+      return emitOpError("rows per ragged tile must be positive, found ") << (int64_t)getRaggedBy();
     if (!getRaggedBound())
       return emitOpError("ragged grid needs a bound");
+    if (getRaggedGuard() && cast<EventType>(getRaggedGuard().getType()).getRank() != 0)
+      return emitOpError("guard must be a single counter, found ") << getRaggedGuard().getType();
   }
   return verifyProtocol(*this);
 }
@@ -332,8 +330,7 @@ ParseResult parseEventUse(OpAsmParser &parser, OperationState &result) {
   if (parser.parseOptionalAttrDict(result.attributes))
     return failure();
   result.addAttribute("is_range", b.getDenseBoolArrayAttr(isRange));
-  result.addAttribute("operandSegmentSizes",
-                      b.getDenseI32ArrayAttr({1, (int32_t)lower.size(), (int32_t)upper.size()}));
+  result.addAttribute("operandSegmentSizes", b.getDenseI32ArrayAttr({1, (int32_t)lower.size(), (int32_t)upper.size()}));
   Type index = b.getIndexType();
   return failure(parser.resolveOperand(event, EventType::get(b.getContext(), lower.size()), result.operands) ||
                  parser.resolveOperands(lower, index, loc, result.operands) ||

@@ -116,6 +116,11 @@ LogicalResult GraphOp::verify() {
         continue;
       return emitOpError("argument '") << getArgName(i) << "' has unknown attribute '" << n << "'";
     }
+    auto min = dict.getAs<IntegerAttr>("evt.min"), max = dict.getAs<IntegerAttr>("evt.max");
+    int64_t least = min ? min.getValue().getSExtValue() : 0;
+    int64_t most = max ? max.getValue().getSExtValue() : int64_t(1) << 30;
+    if (least > most)
+      return emitOpError("argument '") << getArgName(i) << "' has an empty range [" << least << ", " << most << "]";
   }
   return success();
 }
@@ -175,11 +180,14 @@ void DeviceOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setN
 
 LogicalResult DeviceOp::verify() {
   auto types = getFunctionType().getInputs();
-  if (getBody().getNumArguments() != types.size() + getNumCoords() || getArgNames().size() != types.size())
+  SmallVector<Type> taken(types);
+  taken.append(getNumCoords(), IndexType::get(getContext()));
+  if (getBody().getArgumentTypes() != TypeRange(taken) || getArgNames().size() != types.size())
     return emitOpError("body must take the arguments and then the coordinates");
   return verifyArgumentTypes(*this, types);
 }
 
+LogicalResult GraphOp::verifyRegions() { return verifyGraphBody(*this); }
 LogicalResult DeviceOp::verifyRegions() { return verifyTileProgram(*this); }
 
 //===-- symbol, alloc -------------------------------------------------------------------------------------------===//
@@ -229,8 +237,11 @@ void SymbolOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getValue
 LogicalResult SymbolOp::verify() {
   if (getTensors().empty() || getDims().size() != getTensors().size())
     return emitOpError("'") << getName() << "' needs one dimension for each of at least one tensor";
-  if ((int64_t)getMin() < 0 || getMin() > getMax())
-    return emitOpError("'") << getName() << "' has an empty range [" << getMin() << ", " << getMax() << "]";
+  if ((int64_t)getMin() < 0)
+    return emitOpError("'") << getName() << "' is a size and must not be negative, found minimum " << (int64_t)getMin();
+  if ((int64_t)getMin() > (int64_t)getMax())
+    return emitOpError("'") << getName() << "' has an empty range [" << (int64_t)getMin() << ", " << (int64_t)getMax()
+                            << "]";
   for (auto [t, d] : llvm::zip(getTensors(), getDims())) {
     auto type = cast<MemRefType>(t.getType());
     if (!isa<BlockArgument>(t) || !isa<GraphOp>(t.getParentBlock()->getParentOp()))
@@ -330,9 +341,9 @@ ParseResult EventOp::parse(OpAsmParser &parser, OperationState &result) {
   result.addAttribute("factor", b.getI64IntegerAttr(factor));
   if (!result.attributes.get("name"))
     result.addAttribute("name", b.getStringAttr(resultName(parser)));
-  result.addAttribute("operandSegmentSizes",
-                      b.getDenseI32ArrayAttr({(int32_t)extents.size(), (int32_t)countOperands.size(), table ? 1 : 0,
-                                              guard ? 1 : 0}));
+  result.addAttribute(
+      "operandSegmentSizes",
+      b.getDenseI32ArrayAttr({(int32_t)extents.size(), (int32_t)countOperands.size(), table ? 1 : 0, guard ? 1 : 0}));
   result.addTypes(type);
   Type index = b.getIndexType();
   if (parser.resolveOperands(extents, index, loc, result.operands) ||
@@ -353,7 +364,7 @@ void EventOp::print(OpAsmPrinter &p) {
       p << " * " << getFactor();
     if (getGuard())
       p << " after " << getGuard();
-  } else if (map.isSingleConstant()) {
+  } else if (map.isSingleConstant() && map.getNumSymbols() == 0) {
     p << map.getSingleConstantResult();
   } else if (map.getNumResults() == 1 && map.getNumSymbols() == 1 && isa<AffineSymbolExpr>(map.getResult(0))) {
     p << getCountOperands();
@@ -391,8 +402,10 @@ LogicalResult EventOp::verify() {
     if (!t.getElementType().isInteger(32) || t.getRank() != (int64_t)rank)
       return emitOpError("count table must be a memref of i32 of rank ") << rank << ", found " << t;
     if ((int64_t)getFactor() < 1)
-      return emitOpError("count factor must be positive, found ") << getFactor();
+      return emitOpError("count factor must be positive, found ") << (int64_t)getFactor();
   }
+  if (getGuard() && cast<EventType>(getGuard().getType()).getRank() != 0)
+    return emitOpError("guard must be a single counter, found ") << getGuard().getType();
   return success();
 }
 
@@ -404,7 +417,7 @@ ParseResult RepeatOp::parse(OpAsmParser &parser, OperationState &result) {
   Builder &b = parser.getBuilder();
   if (parser.parseArgument(iteration) || parser.parseKeyword("to") || parser.parseOperand(extent) ||
       parser.resolveOperand(extent, b.getIndexType(), result.operands) ||
-      parser.parseOptionalAttrDict(result.attributes))
+      parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
   iteration.type = b.getIndexType();
   result.addAttribute("iteration_name", b.getStringAttr(textName(iteration.ssaName.name)));
@@ -417,9 +430,16 @@ ParseResult RepeatOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void RepeatOp::print(OpAsmPrinter &p) {
   p << " " << getIteration() << " to " << getExtent();
-  p.printOptionalAttrDict((*this)->getAttrs(), {"iteration_name"});
+  p.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {"iteration_name"});
   p << " ";
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/false);
+}
+
+LogicalResult RepeatOp::verify() {
+  Region &body = getBody();
+  if (body.getNumArguments() != 1 || !body.getArgument(0).getType().isIndex())
+    return emitOpError("body must take one index, the iteration");
+  return success();
 }
 
 void RepeatOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {

@@ -35,6 +35,7 @@ def GraphOp : Evt_Op<"graph", [IsolatedFromAbove, Symbol, SingleBlockImplicitTer
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     ::llvm::StringRef getArgName(unsigned i);
     bool isImmutable(unsigned i);
@@ -75,7 +76,8 @@ def DeviceOp : Evt_Op<"device", [IsolatedFromAbove, Symbol, SingleBlockImplicitT
   }];
 }
 
-def SymbolOp : Evt_Op<"symbol", [Pure, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+def SymbolOp : Evt_Op<"symbol", [Pure, HasParent<"GraphOp">,
+                                 DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "a named run-time size shared by dimensions of arguments";
   let description = [{
     The listed dimensions must agree when the kernel is launched; a launch where they differ, or where the value lies outside
@@ -93,7 +95,8 @@ def SymbolOp : Evt_Op<"symbol", [Pure, DeclareOpInterfaceMethods<OpAsmOpInterfac
   let hasVerifier = 1;
 }
 
-def AllocOp : Evt_Op<"alloc", [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+def AllocOp : Evt_Op<"alloc", [HasParent<"GraphOp">,
+                               DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "a planned buffer, alive for one launch";
   let description = [{
     The runtime places it in the workspace; its contents are undefined until written.
@@ -108,7 +111,7 @@ def AllocOp : Evt_Op<"alloc", [DeclareOpInterfaceMethods<OpAsmOpInterface, ["get
   let hasVerifier = 1;
 }
 
-def EventOp : Evt_Op<"event", [AttrSizedOperandSegments,
+def EventOp : Evt_Op<"event", [AttrSizedOperandSegments, HasParent<"GraphOp">,
                                DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "an event tensor: counters that order tasks";
   let description = [{
@@ -135,6 +138,7 @@ def EventOp : Evt_Op<"event", [AttrSizedOperandSegments,
 }
 
 def RepeatOp : Evt_Op<"repeat", [SingleBlockImplicitTerminator<"EndOp">, RecursiveMemoryEffects,
+                                 ParentOneOf<["GraphOp", "RepeatOp"]>,
                                  DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "repeats a block of calls; the iteration is a task coordinate";
   let description = [{
@@ -152,12 +156,14 @@ def RepeatOp : Evt_Op<"repeat", [SingleBlockImplicitTerminator<"EndOp">, Recursi
   let arguments = (ins Index:$extent, StrAttr:$iteration_name);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::BlockArgument getIteration() { return getBody().front().getArgument(0); }
   }];
 }
 
 def CallOp : Evt_Op<"call", [AttrSizedOperandSegments, SingleBlockImplicitTerminator<"EndOp">, RecursiveMemoryEffects,
+                             ParentOneOf<["GraphOp", "RepeatOp"]>,
                              DeclareOpInterfaceMethods<SymbolUserOpInterface>,
                              DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "runs a device function on every point of a grid, with a protocol";

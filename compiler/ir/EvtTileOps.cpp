@@ -219,15 +219,17 @@ LogicalResult StoreOp::verify() {
 
 LogicalResult ValidOp::verify() {
   auto memory = cast<MemRefType>(getMemory().getType());
-  if ((int64_t)getDim() >= memory.getRank())
-    return emitOpError("dimension ") << getDim() << " is outside the memory's rank " << memory.getRank();
+  if ((int64_t)getDim() < 0 || (int64_t)getDim() >= memory.getRank())
+    return emitOpError("dimension ") << (int64_t)getDim() << " is outside the memory's rank " << memory.getRank();
+  if ((int64_t)getSize() < 1)
+    return emitOpError("size must be positive, found ") << (int64_t)getSize();
   return success();
 }
 
 LogicalResult IotaOp::verify() {
   auto tile = cast<RankedTensorType>(getTile().getType());
-  if ((int64_t)getDim() >= tile.getRank())
-    return emitOpError("dimension ") << getDim() << " is outside the tile's rank " << tile.getRank();
+  if ((int64_t)getDim() < 0 || (int64_t)getDim() >= tile.getRank())
+    return emitOpError("dimension ") << (int64_t)getDim() << " is outside the tile's rank " << tile.getRank();
   if (!tile.getElementType().isInteger(32) && !tile.getElementType().isInteger(64))
     return emitOpError("counts in i32 or i64, found ") << tile.getElementType();
   return success();
@@ -249,8 +251,8 @@ LogicalResult TopKOp::verify() {
 
 LogicalResult PrefixSumOp::verify() {
   auto tile = cast<RankedTensorType>(getInput().getType());
-  if ((int64_t)getDim() >= tile.getRank())
-    return emitOpError("dimension ") << getDim() << " is outside the tile's rank " << tile.getRank();
+  if ((int64_t)getDim() < 0 || (int64_t)getDim() >= tile.getRank())
+    return emitOpError("dimension ") << (int64_t)getDim() << " is outside the tile's rank " << tile.getRank();
   return success();
 }
 

@@ -58,7 +58,7 @@ LogicalResult verifyOp(Operation *op) {
       for (Value v : op->getOperands())
         if (!cast<ShapedType>(v.getType()).getElementType().isF32())
           return op->emitOpError("computes in f32; convert with arith.extf, found ") << v.getType();
-    return success();
+    return isa<memref::DimOp>(op) ? verifyDimension(op) : success();
   }
   if (auto reduce = dyn_cast<linalg::ReduceOp>(op))
     return verifyReduce(reduce);

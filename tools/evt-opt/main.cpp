@@ -1,5 +1,6 @@
 // evt-opt: runs any pass on any stage of a program.
 #include "compiler/ir/Evt.h"
+#include "compiler/transforms/Passes.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
@@ -9,5 +10,6 @@ int main(int argc, char **argv) {
   evt::ir::registerDialects(registry);
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
+  evt::registerTransformPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "evt optimizer driver\n", registry));
 }

@@ -127,28 +127,24 @@ SmallVector<unsigned> positionsOf(ir::CallOp call) {
 
 /// [position, iteration, position, iteration, …, position, coordinates…], padded with zeros to the same length for all
 /// calls: a call outside of repeats has iteration 0 and position 0 of every repeat it is not in.
-void setOrder(TaskGraph &graph, ArrayRef<ir::CallOp> calls) {
-  unsigned depth = 0, rank = 0;
-  for (const Call &call : graph.calls) {
-    depth = std::max(depth, call.iterationDims);
-    rank = std::max(rank, static_cast<unsigned>(call.coordNames.size()) - call.iterationDims);
+isl::map programOrder(const TaskGraph &graph, const ir::Signature &signature, unsigned index) {
+  size_t depth = 0, rank = 0;
+  for (ir::CallOp call : signature.calls) {
+    depth = std::max(depth, ir::enclosingRepeats(call).size());
+    rank = std::max<size_t>(rank, call.getNumCoords());
   }
-  for (auto [index, call] : llvm::enumerate(graph.calls)) {
-    std::string from, to;
-    for (unsigned i = 0; i < call.coordNames.size(); ++i)
-      from += (i ? ", c" : "c") + std::to_string(i);
-    SmallVector<unsigned> positions = positionsOf(calls[index]);
-    for (unsigned level = 0; level <= depth; ++level) {
-      if (level)
-        to += level <= call.iterationDims ? ", c" + std::to_string(level - 1) + ", " : ", 0, ";
-      to += std::to_string(level < positions.size() ? positions[level] : 0);
-    }
-    for (unsigned i = 0; i < rank; ++i) {
-      unsigned coordinate = call.iterationDims + i;
-      to += coordinate < call.coordNames.size() ? ", c" + std::to_string(coordinate) : ", 0";
-    }
-    call.order = isl::map(graph.ctx(), "{ C" + std::to_string(index) + "[" + from + "] -> [" + to + "] }");
-  }
+  ir::CallOp call = signature.calls[index];
+  size_t iterations = ir::enclosingRepeats(call).size(), coordinates = iterations + call.getNumCoords();
+  SmallVector<unsigned> positions = positionsOf(call);
+  auto coordinate = [&](size_t i) { return i < coordinates ? "c" + std::to_string(i) : "0"; };
+  std::string from, to = std::to_string(positions[0]);
+  for (size_t i = 0; i < coordinates; ++i)
+    from += (i ? ", " : "") + coordinate(i);
+  for (size_t level = 1; level <= depth; ++level)
+    to += level <= iterations ? ", " + coordinate(level - 1) + ", " + std::to_string(positions[level]) : ", 0, 0";
+  for (size_t i = 0; i < rank; ++i)
+    to += ", " + coordinate(iterations + i);
+  return isl::map(graph.ctx(), "{ C" + std::to_string(index) + "[" + from + "] -> [" + to + "] }");
 }
 
 void declareMemories(ExtractionScope &scope, SourceLocations &locations) {
@@ -185,6 +181,40 @@ void declareEvents(ExtractionScope &scope, SourceLocations &locations) {
   }
 }
 
+/// Gives everything the same parameters in the same order, that of the symbols: isl aligns what it combines, but spaces
+/// that are compared must agree.
+void alignParameters(TaskGraph &graph) {
+  isl_space *unnamed = isl_space_params_alloc(graph.ctx().get(), static_cast<unsigned>(graph.symbols.size()));
+  for (unsigned i = 0; i < graph.symbols.size(); ++i)
+    unnamed = isl_space_set_dim_name(unnamed, isl_dim_param, i, graph.symbols[i].name.c_str());
+  isl::space model = isl::manage(checked(graph.ctx(), unnamed));
+  auto alignSet = [&](isl::set &set) {
+    set = isl::manage(checked(graph.ctx(), isl_set_align_params(set.copy(), model.copy())));
+  };
+  auto alignMap = [&](isl::map &map) {
+    map = isl::manage(checked(graph.ctx(), isl_map_align_params(map.copy(), model.copy())));
+  };
+  alignSet(graph.context);
+  for (Memory &memory : graph.memories)
+    alignSet(memory.shape);
+  for (Event &event : graph.events) {
+    alignSet(event.shape);
+    if (event.count)
+      event.count = Polynomial(checked(
+          graph.ctx(), isl_pw_qpolynomial_add(Polynomial::constant(event.shape, 0).copy(), event.count->copy())));
+  }
+  for (Call &call : graph.calls) {
+    alignSet(call.domain);
+    alignMap(call.order);
+    for (Access &access : call.accesses)
+      alignMap(access.relation);
+    for (EventUse &wait : call.waits)
+      alignMap(wait.relation);
+    for (EventUse &notify : call.notifies)
+      alignMap(notify.relation);
+  }
+}
+
 } // namespace
 
 FailureOr<Extraction> extractTaskGraph(ir::GraphOp op) {
@@ -195,12 +225,13 @@ FailureOr<Extraction> extractTaskGraph(ir::GraphOp op) {
   declareEvents(scope, result.locations);
   for (unsigned index = 0; index < result.signature.calls.size(); ++index) {
     CallExtractor extractor(scope, result.locations, index);
-    FailureOr<Call> call = extractor.extract();
-    if (failed(call))
+    Call call;
+    call.order = programOrder(result.graph, result.signature, index);
+    if (failed(extractor.extract(call)))
       return failure();
-    result.graph.calls.push_back(std::move(*call));
+    result.graph.calls.push_back(std::move(call));
   }
-  setOrder(result.graph, result.signature.calls);
+  alignParameters(result.graph);
   return result;
 }
 

@@ -45,16 +45,13 @@ std::string CallExtractor::describe(StringRef what) {
   return (what + " of call '" + scope.signature.callName(index) + "'").str();
 }
 
-FailureOr<Call> CallExtractor::extract() {
-  Call call;
+LogicalResult CallExtractor::extract(Call &call) {
   call.name = scope.signature.callName(index);
   call.coordNames = scope.signature.coordNames(index);
   call.location = locations.record(op.getLoc(), "call '" + call.name + "'");
   extractDomain(call);
   extractProtocol(call);
-  if (failed(extractBody(call)))
-    return failure();
-  return call;
+  return extractBody(call);
 }
 
 //===-- domain --------------------------------------------------------------------------------------------------===//
@@ -121,13 +118,13 @@ CallExtractor::Box CallExtractor::boxOf(Operation *at, ArrayRef<Side> sides, con
     isl_map *relation = isl_map_from_domain(values->universe().release());
     for (const Side &side : sides) {
       isl_map *dimension = isl_map_add_dims(isl_map_from_domain(values->universe().release()), isl_dim_out, 1);
-      isl::map values1 = isl::manage(checked(ctx, dimension));
+      isl::map interval = isl::manage(checked(ctx, dimension));
       if (side.lower)
-        values1 = values1.lower_bound(isl::multi_pw_aff(*side.lower));
+        interval = interval.lower_bound(isl::multi_pw_aff(*side.lower));
       if (side.upper)
-        values1 = values1.upper_bound(isl::multi_pw_aff(side.upper->add_constant(-1)));
+        interval = interval.upper_bound(isl::multi_pw_aff(side.upper->add_constant(-1)));
       box.exact &= side.lower && side.upper;
-      relation = isl_map_flat_range_product(relation, values1.release());
+      relation = isl_map_flat_range_product(relation, interval.release());
     }
     isl::map all = isl::manage(checked(ctx, relation)).intersect_domain(iterations.where);
     unsigned dropped = values->dims() - values->coordinates();

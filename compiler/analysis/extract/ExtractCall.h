@@ -16,8 +16,8 @@ class CallExtractor {
 public:
   CallExtractor(ExtractionScope &scope, SourceLocations &locations, unsigned index);
 
-  /// The call without its place in program order. Fails, after an error, if it writes an immutable argument.
-  mlir::FailureOr<Call> extract();
+  /// Fills in the call but for its place in program order. Fails, after an error, if it writes an immutable argument.
+  mlir::LogicalResult extract(Call &call);
 
 private:
   /// The tasks of the call. Comes first: the rest refers to them.

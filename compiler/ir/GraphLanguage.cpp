@@ -1,0 +1,95 @@
+// Which operations a graph may hold, and the uniqueness of its names.
+#include "Evt.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace evt::ir {
+
+namespace {
+
+LogicalResult verifyGraphOp(Operation *op) {
+  if (isa<EndOp, SymbolOp, AllocOp, EventOp, RepeatOp, CallOp, affine::AffineApplyOp, affine::AffineMinOp,
+          affine::AffineMaxOp>(op))
+    return success();
+  if (isa<memref::DimOp>(op))
+    return verifyDimension(op);
+  if (isa<arith::ArithDialect>(op->getDialect()) &&
+      llvm::all_of(op->getResultTypes(), [](Type t) { return t.isIndex(); }))
+    return success();
+  return op->emitOpError(
+      "is not allowed in a graph: calls, repeats, events, buffers, symbols and index arithmetic are");
+}
+
+/// Names end up in messages, in manifests and as parameters of the analysis.
+bool isIdentifier(StringRef name) {
+  return !name.empty() && !llvm::isDigit(name.front()) &&
+         llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
+LogicalResult verifySymbolNames(GraphOp graph) {
+  llvm::StringSet<> names;
+  llvm::DenseSet<std::pair<Value, int64_t>> named;
+  for (BlockArgument argument : graph.getBody().getArguments())
+    if (argument.getType().isIndex())
+      names.insert(graph.getArgName(argument.getArgNumber()));
+  for (auto symbol : graph.getBody().getOps<SymbolOp>()) {
+    if (!isIdentifier(symbol.getName()))
+      return symbol.emitOpError("name must be letters, digits and '_', found '") << symbol.getName() << "'";
+    if (!names.insert(symbol.getName()).second)
+      return symbol.emitOpError("'") << symbol.getName() << "' is declared twice";
+    for (auto [tensor, dim] : llvm::zip(symbol.getTensors(), symbol.getDims()))
+      if (!named.insert({tensor, dim}).second)
+        return symbol.emitOpError("'") << symbol.getName() << "': dimension " << dim << " of '"
+                                       << graph.getArgName(cast<BlockArgument>(tensor).getArgNumber())
+                                       << "' is named twice";
+  }
+  for (BlockArgument argument : graph.getBody().getArguments())
+    if (auto type = dyn_cast<MemRefType>(argument.getType()))
+      for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+        std::string own = (graph.getArgName(argument.getArgNumber()) + "_" + Twine(dim)).str();
+        if (type.isDynamicDim(dim) && !named.contains({argument, dim}) && !names.insert(own).second)
+          return graph.emitOpError("'") << own << "' names both a symbol and dimension " << dim << " of '"
+                                        << graph.getArgName(argument.getArgNumber()) << "'";
+      }
+  return success();
+}
+
+} // namespace
+
+LogicalResult verifyDimension(Operation *op) {
+  auto dim = cast<memref::DimOp>(op);
+  auto type = dyn_cast<MemRefType>(dim.getSource().getType());
+  std::optional<int64_t> index = dim.getConstantIndex();
+  if (!type || !index)
+    return op->emitOpError("needs a constant dimension of a ranked memref");
+  if (*index < 0 || *index >= type.getRank())
+    return op->emitOpError("dimension ") << *index << " is outside the rank of " << type;
+  return success();
+}
+
+LogicalResult verifyGraphBody(GraphOp graph) {
+  WalkResult walked = graph.getBody().walk<WalkOrder::PreOrder>([](Operation *op) -> WalkResult {
+    if (failed(verifyGraphOp(op)))
+      return WalkResult::interrupt();
+    return isa<CallOp>(op) ? WalkResult::skip() : WalkResult::advance();
+  });
+  if (walked.wasInterrupted() || failed(verifySymbolNames(graph)))
+    return failure();
+  llvm::StringSet<> memories, events;
+  for (BlockArgument argument : graph.getBody().getArguments())
+    memories.insert(graph.getArgName(argument.getArgNumber()));
+  for (auto alloc : graph.getBody().getOps<AllocOp>())
+    if (!memories.insert(alloc.getName()).second)
+      return alloc.emitOpError("name '") << alloc.getName() << "' is used twice";
+  for (auto event : graph.getBody().getOps<EventOp>())
+    if (!events.insert(event.getName()).second)
+      return event.emitOpError("name '") << event.getName() << "' is used twice";
+  return success();
+}
+
+} // namespace evt::ir

@@ -1,0 +1,195 @@
+// The manifest of an artifact: docs/design/artifact.md.
+#include "KernelCode.h"
+
+#include "mlir/IR/AffineMap.h"
+
+using namespace mlir;
+using json = nlohmann::ordered_json;
+
+namespace evt::emit {
+
+namespace {
+
+std::string typeName(Type t) {
+  std::string s;
+  llvm::raw_string_ostream os(s);
+  t.print(os);
+  return s;
+}
+
+json product(ArrayRef<json> factors) {
+  json e = 1;
+  for (const json &f : factors)
+    e = e == 1 ? f : json::array({"*", e, f});
+  return e;
+}
+
+/// read, write or readwrite, from what the device functions do with the argument.
+std::string accessOf(const ir::Signature &s, Value memory) {
+  bool reads = false, writes = false;
+  for (ir::CallOp call : s.calls) {
+    for (auto [i, a] : llvm::enumerate(call.getArgs()))
+      if (a == memory)
+        for (Operation *user : ir::calleeOf(call).getBody().getArgument(i).getUsers()) {
+          auto store = dyn_cast<ir::StoreOp>(user);
+          bool isTarget = store && store.getMemory() == ir::calleeOf(call).getBody().getArgument(i);
+          (isTarget ? writes : reads) = true;
+        }
+    call.getProtocol().walk([&](ir::ReadOp r) { reads |= r.getTable() == memory; });
+    reads |= call.getRaggedTable() == memory;
+  }
+  for (ir::EventOp e : s.events)
+    reads |= e.getTable() == memory;
+  return reads && writes ? "readwrite" : writes ? "write" : "read";
+}
+
+std::string countText(ir::EventOp e) {
+  std::string s;
+  llvm::raw_string_ostream os(s);
+  if (e.getTable())
+    os << "read from memory";
+  else if (e.getCountMap().isSingleConstant())
+    os << e.getCountMap().getSingleConstantResult();
+  else
+    os << e.getCountMap();
+  return s;
+}
+
+} // namespace
+
+nlohmann::ordered_json emitManifest(const GraphCode &graph, const ScheduleFacts &facts) {
+  const ir::Signature &s = graph.signature;
+  ir::GraphOp op = s.graph;
+  json m;
+  m["format"] = 1;
+  m["abi"] = 1;
+  m["tool"] = std::string("evt ") + toolVersion;
+  m["target"] = "cpu";
+  m["graph"] = op.getSymName().str();
+  m["kernel"] = "kernel.so";
+
+  m["symbols"] = json::array();
+  for (auto &symbol : s.symbols) {
+    json j{{"name", symbol.name}, {"min", symbol.min}, {"max", symbol.max}};
+    j["from"] = json::array();
+    if (symbol.argument >= 0)
+      j["from"].push_back({{"argument", op.getArgName(symbol.argument).str()}});
+    for (auto [a, d] : symbol.sources)
+      j["from"].push_back({{"argument", op.getArgName(a).str()}, {"dim", d}});
+    m["symbols"].push_back(j);
+  }
+
+  m["arguments"] = json::array();
+  unsigned tensor = 0;
+  for (auto [i, arg] : llvm::enumerate(op.getBody().getArguments())) {
+    json j{{"name", op.getArgName(i).str()}};
+    if (arg.getType().isIndex()) {
+      j["kind"] = "index";
+      j["symbol"] = op.getArgName(i).str();
+    } else {
+      auto t = cast<MemRefType>(arg.getType());
+      j["kind"] = "tensor";
+      j["type"] = typeName(t.getElementType());
+      j["dims"] = json::array();
+      for (unsigned d = 0; d < t.getRank(); ++d)
+        j["dims"].push_back(graph.memoryDimExpression(tensor, d));
+      j["access"] = accessOf(s, arg);
+      j["immutable"] = op.isImmutable(i);
+      j["align"] = std::max<unsigned>(1, t.getElementTypeBitWidth() / 8);
+      ++tensor;
+    }
+    m["arguments"].push_back(j);
+  }
+
+  m["memories"] = json::array();
+  for (unsigned k = 0; k < s.memories.size(); ++k) {
+    json j{{"name", s.memoryName(k)}};
+    if (auto arg = dyn_cast<BlockArgument>(s.memories[k])) {
+      j["argument"] = arg.getArgNumber();
+    } else {
+      auto t = cast<MemRefType>(s.memories[k].getType());
+      j["type"] = typeName(t.getElementType());
+      j["dims"] = json::array();
+      for (unsigned d = 0; d < t.getRank(); ++d)
+        j["dims"].push_back(graph.memoryDimExpression(k, d));
+    }
+    m["memories"].push_back(j);
+  }
+
+  m["events"] = json::array();
+  std::vector<json> elements;
+  for (ir::EventOp e : s.events) {
+    json j{{"name", e.getName().str()}, {"dims", json::array()}, {"count", countText(e)}};
+    std::vector<json> dims;
+    for (Value v : e.getExtents()) {
+      dims.push_back(graph.manifestExpression(v));
+      j["dims"].push_back(dims.back());
+    }
+    elements.push_back(product(dims));
+    m["events"].push_back(j);
+  }
+
+  m["repeats"] = json::array();
+  std::vector<Operation *> repeats;
+  op.walk<WalkOrder::PreOrder>([&](ir::RepeatOp r) {
+    repeats.push_back(r);
+    m["repeats"].push_back({{"extent", graph.manifestExpression(r.getExtent())}});
+  });
+
+  m["calls"] = json::array();
+  std::vector<json> tasks;
+  for (unsigned k = 0; k < s.calls.size(); ++k) {
+    ir::CallOp call = s.calls[k];
+    json j{{"name", s.callName(k)}, {"device", call.getCallee().str()}, {"coords", s.coordNames(k)}};
+    std::vector<json> extents;
+    auto around = ir::enclosingRepeats(call);
+    for (ir::RepeatOp r : around)
+      extents.push_back(graph.manifestExpression(r.getExtent()));
+    if (call.isRagged()) {
+      json bound = graph.manifestExpression(call.getRaggedBound());
+      j["ragged"] = {{"first", around.size()}, {"bound", bound}};
+      extents.push_back(bound);
+    }
+    for (Value v : call.getGrid())
+      extents.push_back(graph.manifestExpression(v));
+    j["extents"] = extents;
+    if (!around.empty())
+      j["repeat"] = llvm::find(repeats, around.back().getOperation()) - repeats.begin();
+    // A size that turns out negative means no tasks.
+    for (json &e : extents)
+      if (!e.is_number())
+        e = json::array({"max", e, 0});
+    tasks.push_back(product(extents));
+    m["calls"].push_back(j);
+  }
+  json total = 0;
+  for (const json &t : tasks)
+    total = total == 0 ? t : json::array({"+", total, t});
+
+  std::string refusal = facts.dynamicRefusal();
+  m["regions"] = json::array();
+  m["regions"].push_back(json{{"name", "control"}, {"kind", "control"}, {"bytes", 512}, {"zero", true}});
+  m["regions"].push_back(json{
+      {"name", "queue"}, {"kind", "queue"}, {"bytes", refusal.empty() ? json::array({"*", 24, total}) : json(0)}, {"zero", true}});
+  for (unsigned e = 0; e < s.events.size(); ++e)
+    m["regions"].push_back(json{{"name", const_cast<ir::EventOp &>(s.events[e]).getName().str()},
+                                        {"kind", "event"},
+                                        {"event", e},
+                                        {"bytes", json::array({"*", 4, elements[e]})},
+                                        {"zero", true}});
+  for (unsigned k = 0; k < s.calls.size(); ++k)
+    m["regions"].push_back(json{{"name", s.callName(k)},
+                                        {"kind", "join"},
+                                        {"call", k},
+                                        {"bytes", json::array({"*", 4, tasks[k]})},
+                                        {"zero", true}});
+  m["schedules"]["static"] = {{"supported", true}};
+  m["schedules"]["ticket"] = {{"supported", true}};
+  m["schedules"]["dynamic"] = refusal.empty() ? json{{"supported", true}}
+                                              : json{{"supported", false}, {"why", refusal}};
+  m["queue_bound"] = total;
+  m["obligations"] = facts.obligations;
+  return m;
+}
+
+} // namespace evt::emit

@@ -1,0 +1,305 @@
+#include "ProtocolCode.h"
+
+#include "ScalarCode.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace evt::emit {
+
+namespace {
+
+std::string num(int64_t n) { return std::to_string(n); }
+
+unsigned rankOf(ir::EventOp e) { return e.getEvent().getType().getRank(); }
+
+/// `, int64_t a0, int64_t a1`
+std::string elementParams(ir::EventOp e, const char *type = "int64_t ") {
+  std::string s;
+  for (unsigned d = 0; d < rankOf(e); ++d)
+    s += std::string(", ") + type + "a" + num(d);
+  return s;
+}
+
+std::string elementIndex(unsigned event, ir::EventOp e) {
+  std::string s;
+  for (unsigned d = 0; d < rankOf(e); ++d)
+    s = s.empty() ? "a" + num(d) : "(" + s + ") * P.e" + num(event) + "_" + num(d) + " + a" + num(d);
+  return s.empty() ? "0" : s;
+}
+
+/// Writes the operations of a protocol as C++, one after the other.
+class ProtocolBody {
+public:
+  ProtocolBody(const GraphCode &graph, unsigned call, CodeWriter &out)
+      : graph(graph), call(graph.signature.calls[call]), out(out), local(graph.locals(call)) {}
+
+  void waits() {
+    Operation *last = nullptr;
+    for (Operation &op : call.getProtocol().front())
+      if (isa<ir::WaitOp>(op))
+        last = &op;
+    if (call.isRagged() && call.getRaggedGuard())
+      out.line("if (!use.wait(", graph.signature.eventOf(call.getRaggedGuard()), ", P.e",
+               graph.signature.eventOf(call.getRaggedGuard()), ", 0, count_",
+               graph.signature.eventOf(call.getRaggedGuard()), "(P))) return false;");
+    if (last)
+      for (Operation &op : call.getProtocol().front()) {
+        emit(&op);
+        if (&op == last)
+          break;
+      }
+  }
+
+  void notifies() {
+    for (Operation &op : call.getProtocol().front())
+      if (!isa<ir::WaitOp>(op))
+        emit(&op);
+  }
+
+private:
+  void emit(Operation *op) {
+    if (isa<ir::EndOp, scf::YieldOp>(op))
+      return;
+    if (auto w = dyn_cast<ir::WaitOp>(op))
+      return emitUse(w, w.getEvent(), w.getLower(), [&](unsigned d) { return w.getUpperOf(d); }, true);
+    if (auto n = dyn_cast<ir::NotifyOp>(op))
+      return emitUse(n, n.getEvent(), n.getLower(), [&](unsigned d) { return n.getUpperOf(d); }, false);
+    if (auto f = dyn_cast<scf::ForOp>(op)) {
+      std::string iv = "k" + num(next++);
+      local[f.getInductionVar()] = iv;
+      out.line("for (int64_t ", iv, " = ", value(f.getLowerBound()), "; ", iv, " < ", value(f.getUpperBound()), "; ", iv,
+               " += ", value(f.getStep()), ") {");
+      for (Operation &inner : *f.getBody())
+        emit(&inner);
+      out.line("}");
+      return;
+    }
+    if (auto r = dyn_cast<ir::ReadOp>(op)) {
+      std::string at;
+      for (Value i : r.getIndices())
+        at += (at.empty() ? "" : ", ") + value(i);
+      std::string n = "v" + num(next++);
+      out.line("const int64_t ", n, " = evt::read_table(use.w, P.m", graph.signature.memoryOf(r.getTable()), ", {",
+               at.empty() ? "0" : at, "});");
+      local[r.getValue()] = n;
+      return;
+    }
+    // Index arithmetic is written where it is used.
+  }
+
+  std::string value(Value v) { return graph.expression(v, local); }
+
+  template <class UpperOf> void emitUse(Operation *op, Value event, OperandRange lower, UpperOf upperOf, bool isWait) {
+    int e = graph.signature.eventOf(event);
+    ir::EventOp def = graph.signature.events[e];
+    std::string extent = "P.e" + num(e) + "_", args;
+    out.line("{");
+    unsigned opened = 1;
+    for (unsigned d = 0; d < lower.size(); ++d) {
+      std::string a = "a" + num(d);
+      args += ", " + a;
+      if (Value hi = upperOf(d)) {
+        std::string from = value(lower[d]), to = value(hi);
+        if (isWait) {
+          from = "evt::most(" + from + ", 0)";
+          to = "evt::least(" + to + ", " + extent + num(d) + ")";
+        }
+        out.line("for (int64_t ", a, " = ", from, ", z", d, " = ", to, "; ", a, " < z", d, "; ++", a, ") {");
+        ++opened;
+      } else {
+        out.line("const int64_t ", a, " = ", value(lower[d]), ";");
+        if (isWait) {
+          out.line("if (0 <= ", a, " && ", a, " < ", extent, d, ") {");
+          ++opened;
+        }
+      }
+    }
+    if (!isWait) {
+      out.line("notify_", e, "(use, P", args, ");");
+    } else if (Value table = def.getTable()) {
+      std::string at = args.empty() ? "0" : args.substr(2);
+      out.line("if (!use.wait_table(", e, ", P.e", e, ", ", elementIndex(e, def), ", P.m",
+               graph.signature.memoryOf(table), ", {", at, "}, ", (int64_t)def.getFactor(), ")) return false;");
+    } else {
+      out.line("if (!use.wait(", e, ", P.e", e, ", ", elementIndex(e, def), ", count_", e, "(P", args,
+               "))) return false;");
+    }
+    while (opened--)
+      out.line("}");
+  }
+
+  const GraphCode &graph;
+  ir::CallOp call;
+  CodeWriter &out;
+  DenseMap<Value, std::string> local;
+  unsigned next = 0;
+};
+
+} // namespace
+
+void emitCounts(const GraphCode &graph, CodeWriter &out) {
+  for (auto [e, event] : llvm::enumerate(graph.signature.events)) {
+    ir::EventOp op = event;
+    out.line("// ", op.getName().str(), ": notifications that complete an element");
+    if (op.getTable())
+      continue;
+    std::vector<std::string> dims, symbols;
+    for (unsigned d = 0; d < rankOf(op); ++d)
+      dims.push_back("a" + num(d));
+    for (Value v : op.getCountOperands())
+      symbols.push_back(graph.expression(v));
+    AffineMap map = op.getCountMap();
+    std::string text = affineExpression(map.getResult(0), dims, symbols);
+    for (AffineExpr r : map.getResults().drop_front())
+      text = "evt::least(" + text + ", " + affineExpression(r, dims, symbols) + ")";
+    out.line("static inline int64_t count_", e, "([[maybe_unused]] const Program &P",
+             elementParams(op, "[[maybe_unused]] int64_t "), ") { return evt::most(", text, ", 0); }");
+  }
+  out.line();
+}
+
+void emitNotifies(const GraphCode &graph, CodeWriter &out) {
+  for (auto [e, event] : llvm::enumerate(graph.signature.events))
+    out.line("static void complete_", e, "(evt::DynamicWorker &w, const Program &P", elementParams(event), ");");
+  out.line();
+  for (auto [e, event] : llvm::enumerate(graph.signature.events)) {
+    ir::EventOp op = event;
+    std::string args;
+    for (unsigned d = 0; d < rankOf(op); ++d)
+      args += ", a" + num(d);
+    out.line("template <class Use> static inline void notify_", e, "(Use &use, const Program &P", elementParams(op),
+             ") {");
+    for (unsigned d = 0; d < rankOf(op); ++d)
+      out.line("if (a", d, " < 0 || a", d, " >= P.e", e, "_", d, ") [[unlikely]] return use.w.fail(EVT_ABORT_INDEX, ", e,
+               ", ", d, ", a", d, ");");
+    out.line("const int64_t element = ", elementIndex(e, op), ";");
+    out.line("if (use.w.hooks) [[unlikely]] use.w.hooks->notify(use.w.hooks->user, use.w.id, ", e, ", element);");
+    out.line("if constexpr (!Use::reports_only) {");
+    out.line("const uint32_t now = evt::Worker::arrive(P.e", e, " + element);");
+    if (op.getTable()) {
+      out.line("if constexpr (Use::dynamic) {");
+      out.line("if (now == evt::table_bias) complete_", e, "(use.w, P", args, ");");
+      out.line("}");
+    } else {
+      out.line("const int64_t count = count_", e, "(P", args, ");");
+      out.line("if (now > count) [[unlikely]] return use.w.fail(EVT_ABORT_OVERRUN, ", e, ", element, count);");
+      out.line("if constexpr (Use::dynamic) {");
+      out.line("if (now == count) complete_", e, "(use.w, P", args, ");");
+      out.line("}");
+    }
+    out.line("}");
+    out.line("}");
+  }
+  out.line();
+}
+
+void emitProtocols(const GraphCode &graph, CodeWriter &out) {
+  for (unsigned k = 0; k < graph.signature.calls.size(); ++k) {
+    std::string params = "([[maybe_unused]] Use &use, [[maybe_unused]] const Program &P";
+    for (auto &c : graph.coordList(k))
+      params += ", [[maybe_unused]] int64_t " + c;
+    params += ") {";
+    out.line("// ", graph.signature.callName(k));
+    out.line("template <class Use> static inline bool waits_", k, params);
+    ProtocolBody(graph, k, out).waits();
+    out.line("return true;");
+    out.line("}");
+    out.line("template <class Use> static inline void notifies_", k, params);
+    ProtocolBody(graph, k, out).notifies();
+    out.line("}");
+  }
+  out.line();
+}
+
+void emitTriggers(const GraphCode &graph, const Triggers &triggers, CodeWriter &out) {
+  const ir::Signature &s = graph.signature;
+  for (unsigned k = 0; k < s.calls.size(); ++k) {
+    ir::CallOp call = s.calls[k];
+    auto waits = call.getProtocol().front().getOps<ir::WaitOp>();
+    bool single = llvm::hasSingleElement(waits) && !llvm::is_contained((*waits.begin()).getIsRange(), true) &&
+                  !call.getRaggedGuard();
+    std::string ragged = call.isRagged() ? ", const Groups" + num(k) + " &groups" : "";
+    out.line("// An element that ", s.callName(k), " waits for is complete.");
+    out.line("static inline void ready_", k, "(evt::DynamicWorker &w, const Program &P", ragged, graph.coordParams(k),
+             ") {");
+    out.line("const int64_t task = linear_", k, "(P", call.isRagged() ? ", groups" : "", graph.coordNames(k), ");");
+    if (single) {
+      out.line("w.push(", k, ", task);");
+    } else {
+      out.line("evt::Counting need{w};");
+      out.line("waits_", k, "(need, P", graph.coordNames(k), ");");
+      out.line("if (evt::Worker::arrive(P.j", k, " + task) == need.elements) w.push(", k, ", task);");
+    }
+    out.line("}");
+  }
+  out.line();
+  for (auto [e, event] : llvm::enumerate(s.events)) {
+    ir::EventOp op = event;
+    std::string params;
+    for (unsigned d = 0; d < rankOf(op); ++d)
+      params += ", [[maybe_unused]] int64_t e" + num(d);
+    out.line("// ", op.getName().str());
+    out.line("static void complete_", e, "([[maybe_unused]] evt::DynamicWorker &w, [[maybe_unused]] const Program &P",
+             params, ") {");
+    // Counts in memory that this event orders become known: elements that need nothing more are complete.
+    for (auto [f, other] : llvm::enumerate(s.events)) {
+      ir::EventOp counted = other;
+      if (!counted.getTable() || counted.getGuard() != op.getEvent())
+        continue;
+      std::string args, at;
+      for (unsigned d = 0; d < rankOf(counted); ++d) {
+        out.line("for (int64_t a", d, " = 0; a", d, " < P.e", f, "_", d, "; ++a", d, ") {");
+        args += ", a" + num(d);
+      }
+      at = args.empty() ? "0" : args.substr(2);
+      out.line("const uint32_t known = evt::table_bias - (uint32_t)(evt::read_table(w, P.m",
+               s.memoryOf(counted.getTable()), ", {", at, "}) * ", (int64_t)counted.getFactor(), ");");
+      out.line("if (P.e", f, "[", elementIndex(f, counted),
+               "].fetch_add(known, std::memory_order_acq_rel) + known == evt::table_bias) complete_", f, "(w, P", args,
+               ");");
+      for (unsigned d = 0; d < rankOf(counted); ++d)
+        out.line("}");
+    }
+    for (unsigned k = 0; k < s.calls.size(); ++k) {
+      ir::CallOp call = s.calls[k];
+      bool guards = call.isRagged() && call.getRaggedGuard() == op.getEvent();
+      SmallVector<const Trigger *> mine;
+      for (auto [i, wait] : llvm::enumerate(call.getProtocol().front().getOps<ir::WaitOp>()))
+        if (wait.getEvent() == op.getEvent())
+          mine.push_back(&triggers[k][i]);
+      if (mine.empty() && !guards)
+        continue;
+      out.line("{ // waited for by ", s.callName(k));
+      if (call.isRagged())
+        out.line("const Groups", k, " groups(w, P.m", s.memoryOf(call.getRaggedTable()), ", ",
+                 (int64_t)call.getRaggedBy(), ");");
+      out.line("[[maybe_unused]] const auto ready = [&](", graph.coordParams(k).substr(2), ") {");
+      if (call.isRagged())
+        out.line("if (c1 < groups.offsets[c0 + 1] - groups.offsets[c0]) ready_", k, "(w, P, groups",
+                 graph.coordNames(k), ");");
+      else
+        out.line("ready_", k, "(w, P", graph.coordNames(k), ");");
+      out.line("};");
+      if (guards)
+        out.line("born_", k, "(w, P, groups, ready);");
+      if (!mine.empty()) {
+        std::string params, values;
+        for (auto [i, symbol] : llvm::enumerate(s.symbols)) {
+          params += std::string(i ? ", " : "") + "[[maybe_unused]] int64_t " + symbol.name;
+          values += std::string(i ? ", " : "") + "P.s" + num(i);
+        }
+        out.line("[&](", params, ") {");
+        for (const Trigger *t : mine)
+          out.block(t->code);
+        out.line("}(", values, ");");
+      }
+      out.line("}");
+    }
+    out.line("}");
+  }
+  out.line();
+}
+
+} // namespace evt::emit

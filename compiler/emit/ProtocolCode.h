@@ -1,0 +1,27 @@
+// C++ for protocols: what each task waits for and notifies, and what completing an event element makes ready.
+#pragma once
+
+#include "CodeWriter.h"
+#include "GraphCode.h"
+
+namespace evt::emit {
+
+/// Where the waiters of an element are found, for the dynamic schedule. One per (call, wait of the call).
+struct Trigger {
+  /// C++ that calls `ready(l0, c0, ...)` for every task waiting for element (e0, e1, ...), over the symbols by name.
+  std::string code;
+  /// Why there is none; the program cannot run under the dynamic schedule then.
+  std::string refusal;
+};
+using Triggers = std::vector<std::vector<Trigger>>;
+
+/// `count_E(P, a0, ...)` for events whose count does not come from memory.
+void emitCounts(const GraphCode &graph, CodeWriter &out);
+/// `notify_E<Use>(use, P, a0, ...)`.
+void emitNotifies(const GraphCode &graph, CodeWriter &out);
+/// `waits_K<Use>(use, P, coords)` and `notifies_K<Use>(use, P, coords)` of every call.
+void emitProtocols(const GraphCode &graph, CodeWriter &out);
+/// `ready_K(w, P, coords)` of every call and `complete_E(w, P, a0, ...)` of every event.
+void emitTriggers(const GraphCode &graph, const Triggers &triggers, CodeWriter &out);
+
+} // namespace evt::emit

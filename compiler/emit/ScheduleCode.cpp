@@ -1,0 +1,403 @@
+#include "ScheduleCode.h"
+
+using namespace mlir;
+
+namespace evt::emit {
+
+namespace {
+
+std::string num(int64_t n) { return std::to_string(n); }
+
+std::string product(ArrayRef<std::string> factors) {
+  std::string s;
+  for (auto &f : factors)
+    s += (s.empty() ? "" : " * ") + f;
+  return s.empty() ? "INT64_C(1)" : s;
+}
+
+Block &bodyOf(const GraphCode &graph) {
+  ir::GraphOp op = graph.signature.graph;
+  return op.getBody().front();
+}
+
+/// Calls `visit` for each call, inside the loops of the repeats around it.
+template <class Visit> void walkProgram(const GraphCode &graph, Block &block, CodeWriter &out, unsigned depth, Visit visit) {
+  for (Operation &op : block) {
+    if (auto r = dyn_cast<ir::RepeatOp>(op)) {
+      std::string l = "l" + num(depth);
+      out.line("for (int64_t ", l, " = 0, ", l, "_end = ", graph.expression(r.getExtent()), "; ", l, " < ", l, "_end; ++",
+               l, ") {");
+      walkProgram(graph, r.getBody().front(), out, depth + 1, visit);
+      out.line("}");
+    } else if (auto c = dyn_cast<ir::CallOp>(op)) {
+      visit(llvm::find(graph.signature.calls, c) - graph.signature.calls.begin());
+    }
+  }
+}
+
+/// The grid part (without iterations) of a call's linear index.
+struct Grid {
+  Grid(const GraphCode &graph, unsigned call) : op(graph.signature.calls[call]) {
+    unsigned skip = graph.iterations(call);
+    auto all = graph.extentList(call);
+    extents.assign(all.begin() + skip, all.end());
+    for (unsigned i = 0; i < op.getNumCoords(); ++i)
+      coords.push_back("c" + num(i));
+    // A ragged pair is one linear coordinate, its row tile; c0 and c1 are decoded from it.
+    linear = coords;
+    if (op.isRagged()) {
+      linear.erase(linear.begin(), linear.begin() + 2);
+      linear.insert(linear.begin(), "tile");
+    }
+  }
+  ir::CallOp op;
+  std::vector<std::string> extents, coords, linear;
+};
+
+/// Declares the linear coordinates of index `q`.
+void decode(const Grid &g, const std::string &q, CodeWriter &out, bool mutableCoords = false) {
+  std::string rest = q;
+  for (unsigned d = g.linear.size(); d-- > 0;) {
+    out.line(mutableCoords ? "" : "const ", "int64_t ", g.linear[d], " = ",
+             d == 0 ? rest : "(" + rest + ") % (" + g.extents[d] + ")", ";");
+    rest = "(" + rest + ") / (" + g.extents[d] + ")";
+  }
+}
+
+void decodeGroup(const Grid &g, CodeWriter &out) {
+  ir::CallOp op = g.op;
+  if (!op.isRagged())
+    return;
+  out.line("const int64_t c0 = groups.group(tile), c1 = tile - groups.offsets[c0];");
+}
+
+std::string taskCall(const GraphCode &graph, unsigned k, const char *use) {
+  ir::CallOp op = graph.signature.calls[k];
+  return "task_" + num(k) + "(" + use + ", P" + (op.isRagged() ? ", groups" : "") + graph.coordNames(k) + ")";
+}
+
+/// Waits for the guard of a ragged call and decodes its groups.
+void openGroups(const GraphCode &graph, unsigned k, CodeWriter &out) {
+  ir::CallOp op = graph.signature.calls[k];
+  if (!op.isRagged())
+    return;
+  if (op.getRaggedGuard()) {
+    int e = graph.signature.eventOf(op.getRaggedGuard());
+    out.line("w.status->call = ", k, ";");
+    out.line("w.status->task = -1;");
+    out.line("if (!w.await(", e, ", P.e", e, ", 0, (uint32_t)count_", e, "(P))) return;");
+  }
+  out.line("const Groups", k, " groups(w, P.m", graph.signature.memoryOf(op.getRaggedTable()), ", ",
+           (int64_t)op.getRaggedBy(), ");");
+  out.line("if (groups.tiles() > ", graph.expression(op.getRaggedBound()), ") return w.fail(EVT_ABORT_BOUND, ", k,
+           ", groups.tiles(), ", graph.expression(op.getRaggedBound()), ");");
+}
+
+} // namespace
+
+void emitTasks(const GraphCode &graph, CodeWriter &out) {
+  for (unsigned k = 0; k < graph.signature.calls.size(); ++k) {
+    ir::CallOp op = graph.signature.calls[k];
+    std::string groups;
+    if (op.isRagged()) {
+      int64_t n = cast<MemRefType>(op.getRaggedTable().getType()).getDimSize(0) - 1;
+      out.line("using Groups", k, " = evt::Ragged<", n, ">;");
+      groups = ", [[maybe_unused]] const Groups" + num(k) + " &groups";
+    }
+    auto extents = graph.extentList(k);
+    auto coords = graph.coordList(k);
+    if (op.isRagged()) {
+      unsigned at = graph.iterations(k);
+      coords.erase(coords.begin() + at);
+      coords[at] = "(groups.offsets[c0] + c1)";
+    }
+    std::string linear;
+    for (unsigned d = 0; d < extents.size(); ++d)
+      linear = linear.empty() ? coords[d] : "(" + linear + ") * (" + extents[d] + ") + " + coords[d];
+    out.line("static inline int64_t linear_", k, "([[maybe_unused]] const Program &P", groups, graph.coordParams(k),
+             ") { return ", linear.empty() ? "0" : linear, "; }");
+
+    std::string args;
+    auto locals = graph.locals(k);
+    for (Value a : op.getArgs())
+      args += ", " + (a.getType().isIndex() ? graph.expression(a, locals)
+                                            : "P.m" + num(graph.signature.memoryOf(a)));
+    for (unsigned c = 0; c < op.getNumCoords(); ++c)
+      args += ", c" + num(c);
+    out.line("template <class Use> static inline bool task_", k, "(Use &use, const Program &P", groups,
+             graph.coordParams(k), ") {");
+    out.line("evt::Worker &w = use.w;");
+    out.line("const int64_t task = linear_", k, "(P", op.isRagged() ? ", groups" : "", graph.coordNames(k), ");");
+    std::string list = graph.coordNames(k);
+    out.line("const int64_t coord[] = {", list.empty() ? "0" : list.substr(2), "};");
+    out.line("if (!w.begin(", k, ", task, coord, ", graph.coordList(k).size(), ")) return false;");
+    out.line("if constexpr (Use::dynamic) {");
+    out.line("if (w.hooks) [[unlikely]] {");
+    out.line("evt::Reporting report{w};");
+    out.line("waits_", k, "(report, P", list, ");");
+    out.line("}");
+    out.line("} else {");
+    out.line("if (!waits_", k, "(use, P", list, ")) return false;");
+    out.line("}");
+    if (op.isRagged()) {
+      out.line("if (w.hooks) [[unlikely]] {");
+      out.line("const int64_t at[] = {c0}, two[] = {2};");
+      int m = graph.signature.memoryOf(op.getRaggedTable());
+      out.line("evt::report(w, ", m, ", false, P.m", m, ".dims, at, two, 1);");
+      out.line("}");
+    }
+    out.line("if constexpr (!Use::reports_only) body_", op.getCallee().str(), "(w", args, ");");
+    out.line("const bool notified = !w.injected(", k, ", task);");
+    out.line("if (notified) notifies_", k, "(use, P", list, ");");
+    out.line("w.end(P.c", k, "_first + task, notified);");
+    out.line("return true;");
+    out.line("}");
+    if (op.isRagged()) {
+      Grid g(graph, k);
+      ArrayRef<std::string> rest = ArrayRef<std::string>(g.extents).drop_front();
+      out.line("// The groups are known: their tasks exist, the rest of the bound does not.");
+      out.line("template <class Ready> static void born_", k, "(evt::DynamicWorker &w, const Program &P, const Groups", k,
+               " &groups, Ready ready) {");
+      out.line("const int64_t bound = ", g.extents[0], ";");
+      out.line("if (groups.tiles() > bound) return w.fail(EVT_ABORT_BOUND, ", k, ", groups.tiles(), bound);");
+      out.line("w.absent((bound - groups.tiles()) * ", product(rest), ");");
+      out.line("for (int64_t q = 0, n = groups.tiles() * ", product(rest), "; q < n; ++q) {");
+      decode(g, "q", out);
+      decodeGroup(g, out);
+      std::string list2;
+      for (auto &c : g.coords)
+        list2 += (list2.empty() ? "" : ", ") + c;
+      out.line("ready(", list2, ");");
+      out.line("}");
+      out.line("}");
+    }
+  }
+  out.line();
+}
+
+void emitStaticSchedule(const GraphCode &graph, const Carried &carried, CodeWriter &out) {
+  out.line("static void run_static(evt::Worker &w, const Program &P) {");
+  out.line("evt::Polling use{w};");
+  walkProgram(graph, bodyOf(graph), out, 0, [&](unsigned k) {
+    Grid g(graph, k);
+    unsigned skip = graph.iterations(k), rank = g.extents.size();
+    std::string run = "if (!" + taskCall(graph, k, "use") + ") return;";
+    out.line("// ", graph.signature.callName(k));
+    if (g.op.isRagged()) {
+      out.line("if (", product(ArrayRef<std::string>(g.extents).drop_front()), " > 0) {");
+      openGroups(graph, k, out);
+      out.line("const evt::Range mine = evt::share(groups.tiles() * ",
+               product(ArrayRef<std::string>(g.extents).drop_front()), ", w.id, w.workers);");
+      out.line("for (int64_t q = mine.begin; q < mine.end; ++q) {");
+      decode(g, "q", out);
+      decodeGroup(g, out);
+      out.line(run);
+      out.line("}");
+      out.line("}");
+      return;
+    }
+    auto isCarried = [&](unsigned d) { return carried[k][skip + d]; };
+    unsigned first = 0, opened = 0;
+    while (first < rank && isCarried(first)) {
+      out.line("for (int64_t c", first, " = 0; c", first, " < ", g.extents[first], "; ++c", first, ") {");
+      ++opened, ++first;
+    }
+    unsigned last = first;
+    while (last < rank && !isCarried(last))
+      ++last;
+    if (first == last) { // nothing to share: the tasks form a chain, or there is one
+      if (opened == 0) {
+        out.line("if (w.id == ", k, " % w.workers) {");
+        out.line(run);
+        out.line("}");
+      } else {
+        out.line("if (w.id == ", k, " % w.workers) ", run);
+      }
+    } else {
+      std::vector<std::string> shared(g.extents.begin() + first, g.extents.begin() + last);
+      out.line("{");
+      out.line("const evt::Range mine = evt::share(", product(shared), ", w.id, w.workers);");
+      out.line("for (int64_t q = mine.begin; q < mine.end; ++q) {");
+      std::string rest = "q";
+      for (unsigned d = last; d-- > first;) {
+        out.line("const int64_t c", d, " = ", d == first ? rest : rest + " % (" + g.extents[d] + ")", ";");
+        rest = "(" + rest + " / (" + g.extents[d] + "))";
+      }
+      for (unsigned d = last; d < rank; ++d)
+        out.line("for (int64_t c", d, " = 0; c", d, " < ", g.extents[d], "; ++c", d, ") {");
+      out.line(run);
+      for (unsigned d = last; d < rank; ++d)
+        out.line("}");
+      out.line("}");
+      out.line("}");
+    }
+    while (opened--)
+      out.line("}");
+  });
+  out.line("}");
+  out.line();
+}
+
+void emitTicketSchedule(const GraphCode &graph, const Carried &carried, CodeWriter &out) {
+  out.line("static void run_ticket(evt::Worker &w, const Program &P) {");
+  out.line("evt::Polling use{w};");
+  out.line("const auto take = [&] { return w.control->ticket.fetch_add(1, std::memory_order_relaxed); };");
+  out.line("int64_t ticket = take(), first = 0;");
+  walkProgram(graph, bodyOf(graph), out, 0, [&](unsigned k) {
+    Grid g(graph, k);
+    unsigned skip = graph.iterations(k);
+    std::vector<std::string> parallel;
+    for (unsigned d = 0; d < g.extents.size(); ++d)
+      if (g.op.isRagged() || !carried[k][skip + d])
+        parallel.push_back(g.extents[d]);
+    out.line("{ // ", graph.signature.callName(k));
+    out.line("const int64_t n = ", product(g.extents), ", per = evt::tasks_per_ticket(n, ",
+             parallel.empty() ? "1" : product(parallel), ", w.workers), tickets = evt::ceildiv(n, per);");
+    if (g.op.isRagged()) {
+      out.line("if (ticket < first + tickets) {");
+      openGroups(graph, k, out);
+      out.line("const int64_t live = groups.tiles() * ", product(ArrayRef<std::string>(g.extents).drop_front()), ";");
+    }
+    out.line("for (; ticket < first + tickets; ticket = take()) {");
+    out.line("int64_t q = (ticket - first) * per;");
+    out.line("const int64_t end = evt::least(q + per, ", g.op.isRagged() ? "live" : "n", ");");
+    if (g.op.isRagged()) {
+      out.line("for (; q < end; ++q) {");
+      decode(g, "q", out);
+      decodeGroup(g, out);
+      out.line("if (!", taskCall(graph, k, "use"), ") return;");
+      out.line("}");
+    } else {
+      decode(g, "q", out, /*mutableCoords=*/true);
+      out.line("for (; q < end; ++q) {");
+      out.line("if (!", taskCall(graph, k, "use"), ") return;");
+      for (unsigned d = g.extents.size(); d-- > 1;)
+        out.line("if (++c", d, " == ", g.extents[d], ") {"), out.line("c", d, " = 0;");
+      if (!g.extents.empty())
+        out.line("++c0;");
+      for (unsigned d = g.extents.size(); d-- > 1;)
+        out.line("}");
+      out.line("}");
+    }
+    out.line("}");
+    if (g.op.isRagged())
+      out.line("}");
+    out.line("first += tickets;");
+    out.line("}");
+  });
+  out.line("}");
+  out.line();
+}
+
+namespace {
+
+/// Declares every coordinate, iterations included, of linear index `q`.
+void decodeAll(const GraphCode &graph, unsigned k, const std::string &q, CodeWriter &out) {
+  Grid g(graph, k);
+  auto extents = graph.extentList(k);
+  std::vector<std::string> names;
+  for (unsigned i = 0; i < graph.iterations(k); ++i)
+    names.push_back("l" + num(i));
+  names.insert(names.end(), g.linear.begin(), g.linear.end());
+  std::string rest = q;
+  for (unsigned d = names.size(); d-- > 0;) {
+    out.line("const int64_t ", names[d], " = ", d == 0 ? rest : rest + " % (" + extents[d] + ")", ";");
+    rest = "(" + rest + " / (" + extents[d] + "))";
+  }
+}
+
+} // namespace
+
+void emitDynamicSchedule(const GraphCode &graph, CodeWriter &out) {
+  const ir::Signature &s = graph.signature;
+  out.line("static void run_dynamic(evt::DynamicWorker &w, const Program &P) {");
+  out.line("// Tasks that wait for nothing are ready from the start; each worker finds its share of them.");
+  for (unsigned k = 0; k < s.calls.size(); ++k) {
+    ir::CallOp op = s.calls[k];
+    bool waits = !op.getProtocol().front().getOps<ir::WaitOp>().empty();
+    if (op.isRagged() && op.getRaggedGuard())
+      continue; // born when the guard completes
+    out.line("{ // ", s.callName(k));
+    if (op.isRagged()) {
+      out.line("if (w.id == 0) {");
+      out.line("const Groups", k, " groups(w, P.m", s.memoryOf(op.getRaggedTable()), ", ", (int64_t)op.getRaggedBy(),
+               ");");
+      out.line("born_", k, "(w, P, groups, [&](", graph.coordParams(k).substr(2), ") {");
+      if (waits) {
+        out.line("evt::Counting need{w};");
+        out.line("waits_", k, "(need, P", graph.coordNames(k), ");");
+        out.line("if (need.elements) return;");
+      }
+      out.line("w.push(", k, ", linear_", k, "(P, groups", graph.coordNames(k), "));");
+      out.line("});");
+      out.line("}");
+    } else {
+      out.line("const evt::Range mine = evt::share(P.c", k, "_n, w.id, w.workers);");
+      if (!waits) {
+        out.line("w.push(", k, ", mine.begin, mine.end - mine.begin);");
+      } else {
+        out.line("for (int64_t q = mine.begin; q < mine.end; ++q) {");
+        decodeAll(graph, k, "q", out);
+        out.line("evt::Counting need{w};");
+        out.line("waits_", k, "(need, P", graph.coordNames(k), ");");
+        out.line("if (need.elements == 0) w.push(", k, ", q);");
+        out.line("}");
+      }
+    }
+    out.line("}");
+  }
+  out.line("evt::Triggering use{w};");
+  out.line("w.work([&](uint32_t call, int64_t q) {");
+  out.line("switch (call) {");
+  for (unsigned k = 0; k < s.calls.size(); ++k) {
+    ir::CallOp op = s.calls[k];
+    Grid g(graph, k);
+    out.line("case ", k, ": {");
+    if (op.isRagged())
+      out.line("const Groups", k, " groups(w, P.m", s.memoryOf(op.getRaggedTable()), ", ", (int64_t)op.getRaggedBy(),
+               ");");
+    decodeAll(graph, k, "q", out);
+    decodeGroup(g, out);
+    out.line(taskCall(graph, k, "use"), ";");
+    out.line("break;");
+    out.line("}");
+  }
+  out.line("}");
+  out.line("});");
+  out.line("}");
+  out.line();
+}
+
+void emitExplain(const GraphCode &graph, CodeWriter &out) {
+  const ir::Signature &s = graph.signature;
+  out.line("static void explain(evt::Worker &w, const Program &P) {");
+  out.line("evt::Reporting use{w};");
+  for (unsigned k = 0; k < s.calls.size(); ++k) {
+    ir::CallOp op = s.calls[k];
+    Grid g(graph, k);
+    if (op.isRagged() && op.getRaggedGuard()) {
+      int e = s.eventOf(op.getRaggedGuard());
+      out.line("if (P.e", e, "[0].load(std::memory_order_acquire) >= count_", e, "(P)) { // ", s.callName(k));
+    } else {
+      out.line("{ // ", s.callName(k));
+    }
+    if (op.isRagged()) {
+      out.line("const Groups", k, " groups(w, P.m", s.memoryOf(op.getRaggedTable()), ", ", (int64_t)op.getRaggedBy(),
+               ");");
+      out.line("const int64_t n = evt::least(groups.tiles(), ", g.extents[0], ") * ",
+               product(ArrayRef<std::string>(g.extents).drop_front()), ";");
+    } else {
+      out.line("const int64_t n = P.c", k, "_n;");
+    }
+    out.line("for (int64_t q = 0; q < n; ++q) {");
+    decodeAll(graph, k, "q", out);
+    decodeGroup(g, out);
+    out.line(taskCall(graph, k, "use"), ";");
+    out.line("}");
+    out.line("}");
+  }
+  out.line("}");
+  out.line();
+}
+
+} // namespace evt::emit

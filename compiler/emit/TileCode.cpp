@@ -1,0 +1,544 @@
+#include "TileCode.h"
+
+#include "CodeWriter.h"
+#include "ScalarCode.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace evt::emit {
+
+namespace {
+
+RankedTensorType tileType(Value v) { return cast<RankedTensorType>(v.getType()); }
+std::string num(int64_t n) { return std::to_string(n); }
+
+bool isElementwise(Operation *op) {
+  return op && op->getNumResults() == 1 && isa<RankedTensorType>(op->getResult(0).getType()) &&
+         isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) && !isa<arith::ConstantOp>(op);
+}
+
+/// Tiles that are read through index arithmetic wherever they are used.
+bool isView(Operation *op) {
+  return isa_and_nonnull<tensor::SplatOp, linalg::FillOp, linalg::BroadcastOp, linalg::TransposeOp, ir::IotaOp,
+                         tensor::ExtractSliceOp, tensor::EmptyOp>(op) ||
+         (isa_and_nonnull<arith::ConstantOp>(op) && isa<RankedTensorType>(op->getResult(0).getType()));
+}
+
+class TileCode {
+public:
+  explicit TileCode(ir::DeviceOp device) : device(device) {}
+
+  std::string emit() {
+    std::string name = device.getSymName().str(), params = "evt::Worker &w";
+    for (auto [i, arg] : llvm::enumerate(device.getBody().getArguments())) {
+      std::string n = "a" + num(i);
+      names[arg] = n;
+      if (auto m = dyn_cast<MemRefType>(arg.getType()))
+        params += ", const evt::Memory<" + cppType(m.getElementType()) + ", " + num(m.getRank()) + "> &" + n;
+      else
+        params += ", int64_t " + n;
+    }
+    out.line("// ", name, comment());
+    out.line("static void body_", name, "(", params, ") {");
+    emitBlock(device.getBody().front());
+    out.line("}");
+    if (!failed && bytes > tileBytesLimit) {
+      device.emitOpError("needs ") << bytes << " bytes of tiles at once but a worker has " << tileBytesLimit
+                                   << ": use smaller tiles";
+      failed = true;
+    }
+    return failed ? "" : out.take();
+  }
+
+private:
+  std::string comment() {
+    std::string s = "(";
+    for (auto [i, a] : llvm::enumerate(device.getArgNames()))
+      s += (i ? ", " : "") + ("a" + num(i)) + " = " + cast<StringAttr>(a).getValue().str();
+    s += ") at coordinates (";
+    for (auto [i, a] : llvm::enumerate(device.getCoordNames()))
+      s += (i ? ", " : "") + ("a" + num(i + device.getNumArgs())) + " = " + cast<StringAttr>(a).getValue().str();
+    return s + ")";
+  }
+
+  void refuse(Operation *op, const std::string &why) {
+    if (!failed)
+      op->emitOpError(why);
+    failed = true;
+  }
+
+  std::string fresh(const char *prefix) { return prefix + num(next++); }
+
+  //===-- names and buffers -------------------------------------------------------------------------------------===//
+
+  std::string name(Value v) {
+    auto it = names.find(v);
+    if (it != names.end())
+      return it->second;
+    if (auto c = v.getDefiningOp<arith::ConstantOp>())
+      return cppLiteral(c.getValue());
+    failed = true;
+    return "?";
+  }
+
+  std::string newBuffer(RankedTensorType t) {
+    std::string b = fresh("t");
+    int64_t n = std::max<int64_t>(t.getNumElements(), 1);
+    bytes += n * std::max<int64_t>(1, t.getElementTypeBitWidth() / 8);
+    out.line("alignas(64) ", cppType(t.getElementType()), " ", b, "[", n, "];");
+    return b;
+  }
+
+  /// Runs `body` with an expression of the linear index and the multi-index inside loops over the shape.
+  template <class Body> void loops(ArrayRef<int64_t> shape, Body body) {
+    SmallVector<std::string> index;
+    unsigned opened = 0;
+    for (int64_t n : shape) {
+      if (n == 1) {
+        index.push_back("0");
+        continue;
+      }
+      std::string v = fresh("q");
+      out.line("for (int64_t ", v, " = 0; ", v, " < ", n, "; ++", v, ") {");
+      index.push_back(v);
+      ++opened;
+    }
+    body(index);
+    while (opened--)
+      out.line("}");
+  }
+
+  static std::string linear(ArrayRef<std::string> index, ArrayRef<int64_t> shape) {
+    std::string s;
+    for (auto [i, n] : llvm::zip(index, shape)) {
+      if (n == 1)
+        continue;
+      s = s.empty() ? i : "(" + s + ") * " + num(n) + " + " + i;
+    }
+    return s.empty() ? "0" : s;
+  }
+
+  /// The element of `v` at `index`.
+  std::string element(Value v, ArrayRef<std::string> index) {
+    auto it = buffers.find(v);
+    if (it != buffers.end())
+      return it->second + "[" + linear(index, tileType(v).getShape()) + "]";
+    Operation *op = v.getDefiningOp();
+    if (auto c = dyn_cast<arith::ConstantOp>(op))
+      return cppLiteral(cast<SplatElementsAttr>(c.getValue()).getSplatValue<Attribute>());
+    if (auto s = dyn_cast<tensor::SplatOp>(op))
+      return name(s.getInput());
+    if (auto f = dyn_cast<linalg::FillOp>(op))
+      return name(f.getInputs()[0]);
+    if (auto i = dyn_cast<ir::IotaOp>(op))
+      return "(" + cppType(tileType(v).getElementType()) + ")" + index[i.getDim()];
+    if (auto b = dyn_cast<linalg::BroadcastOp>(op)) {
+      SmallVector<std::string> kept;
+      for (auto [d, i] : llvm::enumerate(index))
+        if (!llvm::is_contained(b.getDimensions(), (int64_t)d))
+          kept.push_back(i);
+      return element(b.getInput(), kept);
+    }
+    if (auto t = dyn_cast<linalg::TransposeOp>(op)) {
+      SmallVector<std::string> source(index.size());
+      for (auto [d, p] : llvm::enumerate(t.getPermutation()))
+        source[p] = index[d];
+      return element(t.getInput(), source);
+    }
+    if (auto s = dyn_cast<tensor::ExtractSliceOp>(op)) {
+      SmallVector<std::string> source;
+      auto dropped = s.getDroppedDims();
+      unsigned at = 0;
+      for (unsigned d = 0; d < s.getSourceType().getRank(); ++d) {
+        std::string i = dropped.test(d) ? "0" : index[at++];
+        source.push_back("(" + num(s.getStaticOffset(d)) + " + " + i + " * " + num(s.getStaticStride(d)) + ")");
+      }
+      return element(s.getSource(), source);
+    }
+    if (isElementwise(op)) {
+      SmallVector<std::string> operands;
+      for (Value o : op->getOperands())
+        operands.push_back(isa<RankedTensorType>(o.getType()) ? element(o, index) : name(o));
+      if (auto e = elementExpression(op, operands))
+        return *e;
+    }
+    refuse(op, "is not supported by the CPU target");
+    return "0";
+  }
+
+  /// True when all of `v`'s expression is read at one and the same linear index, so one flat loop computes it.
+  bool isFlat(Value v) {
+    if (buffers.count(v))
+      return true;
+    Operation *op = v.getDefiningOp();
+    if (isa<arith::ConstantOp, tensor::SplatOp, linalg::FillOp>(op))
+      return true;
+    return isElementwise(op) && llvm::all_of(op->getOperands(), [&](Value o) {
+             return !isa<RankedTensorType>(o.getType()) || isFlat(o);
+           });
+  }
+
+  void materializeInto(Value v, const std::string &buffer) {
+    RankedTensorType t = tileType(v);
+    if (isa_and_nonnull<tensor::EmptyOp>(v.getDefiningOp()))
+      return;
+    if (isFlat(v)) {
+      std::string q = fresh("q");
+      out.line("for (int64_t ", q, " = 0; ", q, " < ", t.getNumElements(), "; ++", q, ")");
+      // A flat index is the index of a tile of rank 1.
+      out.line("  ", buffer, "[", q, "] = ", flatElement(v, q), ";");
+      return;
+    }
+    loops(t.getShape(), [&](ArrayRef<std::string> index) {
+      out.line(buffer, "[", linear(index, t.getShape()), "] = ", element(v, index), ";");
+    });
+  }
+
+  std::string flatElement(Value v, const std::string &q) {
+    auto it = buffers.find(v);
+    if (it != buffers.end())
+      return it->second + "[" + q + "]";
+    Operation *op = v.getDefiningOp();
+    if (!isElementwise(op))
+      return element(v, {});
+    SmallVector<std::string> operands;
+    for (Value o : op->getOperands())
+      operands.push_back(isa<RankedTensorType>(o.getType()) ? flatElement(o, q) : name(o));
+    if (auto e = elementExpression(op, operands))
+      return *e;
+    refuse(op, "is not supported by the CPU target");
+    return "0";
+  }
+
+  /// The array that holds `v`, filled now if it had none. Remembered only where every later use can see it.
+  std::string buffer(Value v) {
+    auto it = buffers.find(v);
+    if (it != buffers.end())
+      return it->second;
+    std::string b = newBuffer(tileType(v));
+    materializeInto(v, b);
+    if (v.getParentBlock() == current)
+      buffers[v] = b;
+    return b;
+  }
+
+  /// True when `user` is the only one to see `v`, so it may overwrite v's array.
+  bool onlyUse(Value v, Operation *user) {
+    while (true) {
+      if (!v.hasOneUse() || v.getParentBlock() != user->getBlock())
+        return false;
+      Operation *op = v.getDefiningOp();
+      if (!isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
+        return true;
+      v = op->getOperand(0);
+    }
+  }
+
+  /// An array that starts out as `destination` and becomes the result of `op`.
+  std::string destination(Value destination, Operation *op) {
+    auto it = buffers.find(destination);
+    bool argument = isa<BlockArgument>(destination) && !carried.count(destination);
+    if (it != buffers.end() && !argument && onlyUse(destination, op))
+      return it->second;
+    std::string b = newBuffer(tileType(destination));
+    materializeInto(destination, b);
+    return b;
+  }
+
+  //===-- operations --------------------------------------------------------------------------------------------===//
+
+  void emitBlock(Block &block) {
+    Block *outer = current;
+    current = &block;
+    for (Operation &op : block) {
+      if (failed)
+        break;
+      emitOp(&op);
+    }
+    current = outer;
+  }
+
+  void emitOp(Operation *op) {
+    if (isa<ir::EndOp, scf::YieldOp>(op))
+      return;
+    if (auto c = dyn_cast<arith::ConstantOp>(op))
+      return emitConstant(c);
+    if (isView(op)) {
+      if (auto s = dyn_cast<tensor::ExtractSliceOp>(op); s && !isView(s.getSource().getDefiningOp()))
+        buffer(s.getSource());
+      if (isa<linalg::BroadcastOp, linalg::TransposeOp>(op))
+        ensureReadable(op->getOperand(0));
+      return;
+    }
+    if (isElementwise(op)) {
+      for (Value o : op->getOperands())
+        if (isa<RankedTensorType>(o.getType()))
+          ensureReadable(o);
+      if (op->hasOneUse()) {
+        Operation *user = *op->user_begin();
+        if (isElementwise(user) && user->getBlock() == op->getBlock() &&
+            tileType(user->getResult(0)).getShape() == tileType(op->getResult(0)).getShape())
+          return; // becomes part of the user's loop
+      }
+      buffer(op->getResult(0));
+      return;
+    }
+    if (auto l = dyn_cast<ir::LoadOp>(op))
+      return emitLoad(l);
+    if (auto s = dyn_cast<ir::StoreOp>(op))
+      return emitStore(s);
+    if (auto f = dyn_cast<scf::ForOp>(op))
+      return emitFor(f);
+    if (auto r = dyn_cast<linalg::ReduceOp>(op))
+      return emitReduce(r);
+    if (isa<linalg::MatmulOp, linalg::MatmulTransposeBOp>(op))
+      return emitProduct(cast<linalg::LinalgOp>(op));
+    if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op)) {
+      buffers[op->getResult(0)] = buffer(op->getOperand(0));
+      return;
+    }
+    if (auto i = dyn_cast<tensor::InsertSliceOp>(op))
+      return emitInsert(i);
+    if (auto t = dyn_cast<ir::TopKOp>(op))
+      return emitTopK(t);
+    if (auto p = dyn_cast<ir::PrefixSumOp>(op))
+      return emitPrefixSum(p);
+    emitScalar(op);
+  }
+
+  /// Views and deferred element-wise operations read their operands later; those must have an array or be deferred
+  /// themselves by then.
+  void ensureReadable(Value v) {
+    Operation *op = v.getDefiningOp();
+    if (!buffers.count(v) && !isView(op) && !isElementwise(op))
+      buffer(v);
+  }
+
+  /// Scalars and splats are written where they are used; only a table of values needs an array.
+  void emitConstant(arith::ConstantOp op) {
+    auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
+    if (!dense || dense.isSplat())
+      return;
+    std::string b = newBuffer(tileType(op.getResult()));
+    for (auto [i, v] : llvm::enumerate(dense.getValues<Attribute>()))
+      out.line(b, "[", i, "] = ", cppLiteral(v), ";");
+    buffers[op.getResult()] = b;
+  }
+
+  void emitScalar(Operation *op) {
+    std::string n = fresh("v"), expression;
+    if (auto r = dyn_cast<ir::ReadOp>(op)) {
+      expression = "evt::read_table(w, " + name(r.getTable()) + ", {" + list(r.getIndices(), "0") + "})";
+    } else if (auto v = dyn_cast<ir::ValidOp>(op)) {
+      expression = "evt::valid(" + name(v.getOffset()) + ", " + num(v.getSize()) + ", " + name(v.getMemory()) +
+                   ".dims[" + num(v.getDim()) + "])";
+    } else if (auto d = dyn_cast<memref::DimOp>(op)) {
+      expression = name(d.getSource()) + ".dims[" + name(d.getIndex()) + "]";
+    } else if (auto x = dyn_cast<tensor::ExtractOp>(op)) {
+      SmallVector<std::string> index;
+      for (Value i : x.getIndices())
+        index.push_back(name(i));
+      buffer(x.getTensor());
+      expression = element(x.getTensor(), index);
+    } else {
+      SmallVector<std::string> operands;
+      for (Value o : op->getOperands())
+        operands.push_back(name(o));
+      auto e = indexExpression(op, operands);
+      if (!e)
+        return refuse(op, "is not supported by the CPU target");
+      expression = *e;
+    }
+    out.line("const ", cppType(op->getResult(0).getType()), " ", n, " = ", expression, ";");
+    names[op->getResult(0)] = n;
+  }
+
+  std::string list(ValueRange values, const char *ifEmpty) {
+    std::string s;
+    for (Value v : values)
+      s += (s.empty() ? "" : ", ") + name(v);
+    return s.empty() ? ifEmpty : s;
+  }
+
+  static std::string sizes(ArrayRef<int64_t> sizes) {
+    std::string s;
+    for (int64_t n : sizes)
+      s += (s.empty() ? "" : ", ") + num(n);
+    return s;
+  }
+
+  void emitLoad(ir::LoadOp op) {
+    RankedTensorType t = tileType(op.getTile());
+    std::string b = newBuffer(t), fill = cppFloat(op.getFill().convertToDouble(), t.getElementType());
+    if (!isa<FloatType>(t.getElementType()))
+      fill = "(" + cppType(t.getElementType()) + ")" + num((int64_t)op.getFill().convertToDouble());
+    if (op.getTable())
+      out.line("evt::load_tile_through<", sizes(op.getSizes()), ">(w, ", b, ", ", name(op.getMemory()), ", {",
+               list(op.getOffsets(), "0"), "}, ", name(op.getTable()), ", ", fill, ");");
+    else
+      out.line("evt::load_tile<", sizes(op.getSizes()), ">(w, ", b, ", ", name(op.getMemory()), ", {",
+               list(op.getOffsets(), "0"), "}, ", fill, ");");
+    buffers[op.getTile()] = b;
+  }
+
+  void emitStore(ir::StoreOp op) {
+    std::string b = buffer(op.getTile());
+    if (op.getTable())
+      out.line("evt::store_tile_through<", sizes(op.getSizes()), ">(w, ", b, ", ", name(op.getMemory()), ", {",
+               list(op.getOffsets(), "0"), "}, ", name(op.getTable()), ");");
+    else
+      out.line("evt::store_tile<", sizes(op.getSizes()), ">(w, ", b, ", ", name(op.getMemory()), ", {",
+               list(op.getOffsets(), "0"), "});");
+  }
+
+  void emitProduct(linalg::LinalgOp op) {
+    Value a = op.getDpsInputOperand(0)->get(), b = op.getDpsInputOperand(1)->get();
+    bool transposed = isa<linalg::MatmulTransposeBOp>(op);
+    std::string sa = buffer(a), sb = buffer(b), c = destination(op.getDpsInitOperand(0)->get(), op);
+    int64_t m = tileType(a).getDimSize(0), k = tileType(a).getDimSize(1);
+    int64_t n = tileType(b).getDimSize(transposed ? 0 : 1);
+    out.line("evt::tile::", transposed ? "matmul_tb" : "matmul", "<", m, ", ", n, ", ", k, ">(", c, ", ", sa, ", ", sb,
+             ");");
+    buffers[op->getResult(0)] = c;
+  }
+
+  void emitReduce(linalg::ReduceOp op) {
+    Value in = op.getInputs()[0];
+    RankedTensorType t = tileType(in);
+    SmallVector<int64_t> dims(op.getDimensions());
+    llvm::sort(dims);
+    for (unsigned i = 1; i < dims.size(); ++i)
+      if (dims[i] != dims[i - 1] + 1)
+        return refuse(op, "reduces neighbouring dimensions only on the CPU target");
+    std::string source = buffer(in), c = destination(op.getInits()[0], op);
+    int64_t outer = 1, reduced = 1, inner = 1;
+    for (int64_t d = 0; d < t.getRank(); ++d)
+      (dims.empty() || d < dims.front() ? outer : d > dims.back() ? inner : reduced) *= t.getDimSize(d);
+    StringRef combiner = op.getCombiner().front().front().getName().stripDialect();
+    const char *o = combiner.starts_with("add")   ? "Add"
+                    : combiner.starts_with("mul") ? "Mul"
+                    : combiner.starts_with("max") ? "Max"
+                                                  : "Min";
+    out.line("evt::tile::reduce<evt::tile::", o, ", ", outer, ", ", reduced, ", ", inner, ">(", c, ", ", source, ");");
+    buffers[op->getResult(0)] = c;
+  }
+
+  void emitInsert(tensor::InsertSliceOp op) {
+    ensureReadable(op.getSource());
+    std::string c = destination(op.getDest(), op);
+    RankedTensorType small = op.getSourceType(), large = op.getDestType();
+    auto dropped = op.getDroppedDims();
+    loops(small.getShape(), [&](ArrayRef<std::string> index) {
+      SmallVector<std::string> at;
+      unsigned i = 0;
+      for (unsigned d = 0; d < large.getRank(); ++d) {
+        std::string x = dropped.test(d) ? "0" : index[i++];
+        at.push_back("(" + num(op.getStaticOffset(d)) + " + " + x + " * " + num(op.getStaticStride(d)) + ")");
+      }
+      out.line(c, "[", linear(at, large.getShape()), "] = ", element(op.getSource(), index), ";");
+    });
+    buffers[op.getResult()] = c;
+  }
+
+  void emitTopK(ir::TopKOp op) {
+    RankedTensorType t = tileType(op.getInput());
+    int64_t n = t.getShape().back(), k = tileType(op.getValues()).getShape().back(), rows = t.getNumElements() / n;
+    std::string in = buffer(op.getInput()), values = newBuffer(tileType(op.getValues())),
+                indices = newBuffer(tileType(op.getIndices())), q = fresh("q");
+    out.line("for (int64_t ", q, " = 0; ", q, " < ", rows, "; ++", q, ")");
+    out.line("  evt::tile::topk<", n, ", ", k, ">(", in, " + ", q, " * ", n, ", ", values, " + ", q, " * ", k, ", ",
+             indices, " + ", q, " * ", k, ");");
+    buffers[op.getValues()] = values;
+    buffers[op.getIndices()] = indices;
+  }
+
+  void emitPrefixSum(ir::PrefixSumOp op) {
+    RankedTensorType t = tileType(op.getInput());
+    std::string in = buffer(op.getInput()), b = newBuffer(t);
+    int64_t outer = 1, inner = 1, dim = op.getDim();
+    for (int64_t d = 0; d < t.getRank(); ++d)
+      if (d != dim)
+        (d < dim ? outer : inner) *= t.getDimSize(d);
+    out.line("evt::tile::prefix_sum<", outer, ", ", t.getDimSize(dim), ", ", inner, ", ",
+             op.getExclusive() ? "true" : "false", ">(", b, ", ", in, ");");
+    buffers[op.getResult()] = b;
+  }
+
+  void emitFor(scf::ForOp op) {
+    SmallVector<std::string> state;
+    for (auto [init, arg] : llvm::zip(op.getInitArgs(), op.getRegionIterArgs())) {
+      if (isa<RankedTensorType>(arg.getType())) {
+        std::string b = destination(init, op);
+        state.push_back(b);
+        buffers[arg] = b;
+        carried.insert(arg);
+      } else {
+        std::string s = fresh("s");
+        out.line(cppType(arg.getType()), " ", s, " = ", name(init), ";");
+        state.push_back(s);
+        names[arg] = s;
+      }
+    }
+    std::string iv = fresh("k");
+    names[op.getInductionVar()] = iv;
+    out.line("for (int64_t ", iv, " = ", name(op.getLowerBound()), "; ", iv, " < ", name(op.getUpperBound()), "; ", iv,
+             " += ", name(op.getStep()), ") {");
+    emitBlock(*op.getBody());
+    // A yielded tile may be computed from another iteration argument, so all are computed before any is replaced.
+    Block *outer = current;
+    current = op.getBody();
+    SmallVector<std::pair<unsigned, std::string>> copies;
+    for (auto [i, v] : llvm::enumerate(op.getYieldedValues())) {
+      if (isa<RankedTensorType>(v.getType())) {
+        auto it = buffers.find(v);
+        if (it != buffers.end() && it->second == state[i])
+          continue;
+        std::string from = buffer(v);
+        if (llvm::is_contained(state, from)) { // another iteration argument, which may be replaced first
+          std::string b = newBuffer(tileType(v));
+          out.line("std::memcpy(", b, ", ", from, ", sizeof ", b, ");");
+          from = b;
+        }
+        copies.emplace_back(i, from);
+      } else if (name(v) != state[i]) {
+        std::string s = fresh("s");
+        out.line("const ", cppType(v.getType()), " ", s, " = ", name(v), ";");
+        copies.emplace_back(i, s);
+      }
+    }
+    for (auto &[i, from] : copies) {
+      if (auto t = dyn_cast<RankedTensorType>(op.getRegionIterArgs()[i].getType()))
+        out.line("std::memcpy(", state[i], ", ", from, ", sizeof ", from, ");");
+      else
+        out.line(state[i], " = ", from, ";");
+    }
+    current = outer;
+    out.line("}");
+    for (auto [i, r] : llvm::enumerate(op.getResults()))
+      (isa<RankedTensorType>(r.getType()) ? buffers[r] : names[r]) = state[i];
+  }
+
+  ir::DeviceOp device;
+  CodeWriter out;
+  DenseMap<Value, std::string> names;   // scalars and memories
+  DenseMap<Value, std::string> buffers; // tiles that have an array
+  DenseSet<Value> carried;              // iteration arguments of loops, which own their array
+  Block *current = nullptr;
+  unsigned next = 0;
+  int64_t bytes = 0;
+  bool failed = false;
+};
+
+} // namespace
+
+std::string emitDevice(ir::DeviceOp device) { return TileCode(device).emit(); }
+
+} // namespace evt::emit

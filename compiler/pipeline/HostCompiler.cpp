@@ -1,0 +1,82 @@
+#include "HostCompiler.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+
+#include <array>
+
+namespace evt::pipeline {
+
+namespace {
+
+/// Runs a program with its output in a file. Returns its exit code, and its output through `text`.
+int runCaptured(const std::string &program, const std::vector<std::string> &arguments, std::string &text) {
+  auto found = llvm::sys::findProgramByName(program);
+  if (!found) {
+    text = "no C++ compiler '" + program + "' found";
+    return -1;
+  }
+  llvm::SmallString<128> capture;
+  if (auto error = llvm::sys::fs::createTemporaryFile("evt", "log", capture)) {
+    text = "cannot create a temporary file: " + error.message();
+    return -1;
+  }
+  std::vector<llvm::StringRef> argv{program};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  std::array<std::optional<llvm::StringRef>, 3> redirects{llvm::StringRef(""), llvm::StringRef(capture),
+                                                          llvm::StringRef(capture)};
+  std::string error;
+  int code = llvm::sys::ExecuteAndWait(*found, argv, std::nullopt, redirects, 0, 0, &error);
+  if (auto buffer = llvm::MemoryBuffer::getFile(capture))
+    text = (*buffer)->getBuffer().str();
+  if (!error.empty())
+    text += error;
+  llvm::sys::fs::remove(capture);
+  return code;
+}
+
+} // namespace
+
+std::string HostCompiler::compile(const std::string &source, const std::string &output) const {
+  // Contraction is off because it would make a result depend on how the compiler arranged the code around it.
+  std::vector<std::string> arguments{"-std=c++20",           "-O3",     "-march=" + march, "-ffp-contract=off", "-fwrapv",
+                                     "-fno-math-errno",      "-fPIC",   "-shared",         "-fno-exceptions",   "-fno-rtti",
+                                     "-fvisibility=hidden", "-pthread", "-I" + includeRoot};
+  arguments.insert(arguments.end(), extraFlags.begin(), extraFlags.end());
+  arguments.insert(arguments.end(), {"-o", output, source});
+  std::string text;
+  int code = runCaptured(program, arguments, text);
+  if (code == 0)
+    return "";
+  return program + " failed with exit code " + std::to_string(code) + ":\n" + text;
+}
+
+std::vector<std::string> HostCompiler::features() const {
+  static const std::pair<const char *, const char *> known[] = {
+      {"__SSE4_2__", "sse4.2"},      {"__POPCNT__", "popcnt"},      {"__AVX__", "avx"},
+      {"__F16C__", "f16c"},          {"__AVX2__", "avx2"},          {"__FMA__", "fma"},
+      {"__BMI__", "bmi"},            {"__BMI2__", "bmi2"},          {"__AVX512F__", "avx512f"},
+      {"__AVX512BW__", "avx512bw"},  {"__AVX512CD__", "avx512cd"},  {"__AVX512DQ__", "avx512dq"},
+      {"__AVX512VL__", "avx512vl"},  {"__AVX512VNNI__", "avx512vnni"}};
+  std::string macros;
+  std::vector<std::string> features;
+  if (runCaptured(program, {"-march=" + march, "-dM", "-E", "-x", "c++", "/dev/null"}, macros) != 0)
+    return features;
+  for (auto [macro, name] : known)
+    if (macros.find(std::string("#define ") + macro + " ") != std::string::npos)
+      features.push_back(name);
+  return features;
+}
+
+std::string findDeviceHeaders(const char *argv0) {
+  std::string executable = llvm::sys::fs::getMainExecutable(argv0, reinterpret_cast<void *>(&findDeviceHeaders));
+  llvm::SmallString<256> installed(llvm::sys::path::parent_path(llvm::sys::path::parent_path(executable)));
+  llvm::sys::path::append(installed, "include", "evt-device");
+  if (llvm::sys::fs::exists(installed + "/device/cpu/kernel.h"))
+    return std::string(installed);
+  return EVT_SOURCE_DIR;
+}
+
+} // namespace evt::pipeline

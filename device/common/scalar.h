@@ -1,0 +1,22 @@
+// Scalar arithmetic with the meaning of the IR, where C++'s own differs: division towards minus infinity, maxima that
+// propagate NaN. The macros serve loops that the compiler's integer-set library prints.
+#pragma once
+
+#include <cstdint>
+
+namespace evt {
+
+inline std::int64_t floordiv(std::int64_t a, std::int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
+inline std::int64_t ceildiv(std::int64_t a, std::int64_t b) { return a / b + ((a % b != 0) && ((a < 0) == (b < 0))); }
+inline std::int64_t mod(std::int64_t a, std::int64_t b) { return a - floordiv(a, b) * b; }
+inline std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+inline std::int64_t most(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
+
+/// arith.maximumf: NaN if either is.
+inline float maximum(float a, float b) { return a != a ? a : (b != b ? b : (a > b ? a : b)); }
+inline float minimum(float a, float b) { return a != a ? a : (b != b ? b : (a < b ? a : b)); }
+/// arith.maxnumf: the other operand where one is NaN.
+inline float maxnum(float a, float b) { return a != a ? b : (b != b ? a : (a > b ? a : b)); }
+inline float minnum(float a, float b) { return a != a ? b : (b != b ? a : (a < b ? a : b)); }
+
+} // namespace evt

@@ -1,0 +1,12 @@
+// Everything an emitted kernel for the CPU includes.
+#pragma once
+
+#include "device/common/math.h"
+#include "device/common/scalar.h"
+#include "device/common/types.h"
+#include "device/cpu/dynamic.h"
+#include "device/cpu/memory.h"
+#include "device/cpu/protocol.h"
+#include "device/cpu/tile/matmul.h"
+#include "device/cpu/tile/named.h"
+#include "device/cpu/tile/reduce.h"

@@ -1,0 +1,114 @@
+// A memory as tile programs see it: a dense row-major array with its number in the manifest, and the moves between it and
+// tiles. Every move tells the observer, if there is one, which box of which memory it touched.
+#pragma once
+
+#include "device/cpu/tile/copy.h"
+#include "device/cpu/worker.h"
+
+namespace evt {
+
+template <class T, int Rank> struct Memory {
+  T *data;
+  std::int64_t dims[Rank ? Rank : 1];
+  std::uint32_t id;
+};
+
+/// Reports the part of a box that lies inside the memory.
+[[gnu::cold, gnu::noinline]] inline void report(Worker &w, std::uint32_t memory, bool write, const std::int64_t *dims,
+                                                const std::int64_t *offset, const std::int64_t *size, int rank) {
+  std::int64_t lo[16], extent[16];
+  for (int d = 0; d < rank; ++d) {
+    lo[d] = most(offset[d], 0);
+    extent[d] = least(offset[d] + size[d], dims[d]) - lo[d];
+    if (extent[d] <= 0)
+      return;
+  }
+  w.hooks->access(w.hooks->user, w.id, memory, write, lo, extent, rank);
+}
+
+template <std::int64_t... Sizes, class T, int Rank>
+inline void load_tile(Worker &w, T *tile, const Memory<T, Rank> &m, const std::int64_t (&offset)[Rank ? Rank : 1], T fill) {
+  static_assert(sizeof...(Sizes) == Rank);
+  if (w.hooks) [[unlikely]] {
+    const std::int64_t size[] = {Sizes..., 1};
+    report(w, m.id, false, m.dims, offset, size, Rank);
+  }
+  if constexpr (Rank == 0)
+    *tile = *m.data;
+  else
+    tile::load<T, Sizes...>(tile, m.data, m.dims, offset, fill);
+}
+
+template <std::int64_t... Sizes, class T, int Rank>
+inline void store_tile(Worker &w, const T *tile, const Memory<T, Rank> &m,
+                       const std::int64_t (&offset)[Rank ? Rank : 1]) {
+  static_assert(sizeof...(Sizes) == Rank);
+  if (w.hooks) [[unlikely]] {
+    const std::int64_t size[] = {Sizes..., 1};
+    report(w, m.id, true, m.dims, offset, size, Rank);
+  }
+  if constexpr (Rank == 0)
+    *m.data = *tile;
+  else
+    tile::store<T, Sizes...>(tile, m.data, m.dims, offset);
+}
+
+/// Reports the table entries a move goes through and the rows they name.
+template <std::int64_t... Sizes, class T, class I, int Rank>
+[[gnu::cold, gnu::noinline]] void report_through(Worker &w, const Memory<T, Rank> &m, bool write,
+                                                 const std::int64_t (&offset)[Rank], const Memory<I, 1> &table) {
+  const std::int64_t size[] = {Sizes...};
+  report(w, table.id, false, table.dims, offset, size, 1);
+  for (std::int64_t r = 0; r < size[0]; ++r) {
+    std::int64_t at = offset[0] + r;
+    if (at < 0 || at >= table.dims[0])
+      continue;
+    std::int64_t row_offset[Rank], row_size[Rank];
+    for (int d = 0; d < Rank; ++d) {
+      row_offset[d] = d ? offset[d] : (std::int64_t)table.data[at];
+      row_size[d] = d ? size[d] : 1;
+    }
+    report(w, m.id, write, m.dims, row_offset, row_size, Rank);
+  }
+}
+
+template <std::int64_t... Sizes, class T, class I, int Rank>
+inline void load_tile_through(Worker &w, T *tile, const Memory<T, Rank> &m, const std::int64_t (&offset)[Rank],
+                              const Memory<I, 1> &table, T fill) {
+  if (w.hooks) [[unlikely]]
+    report_through<Sizes...>(w, m, false, offset, table);
+  tile::load_through<T, Sizes...>(tile, m.data, m.dims, offset, fill, table.data, table.dims[0], offset[0]);
+}
+
+template <std::int64_t... Sizes, class T, class I, int Rank>
+inline void store_tile_through(Worker &w, const T *tile, const Memory<T, Rank> &m, const std::int64_t (&offset)[Rank],
+                               const Memory<I, 1> &table) {
+  if (w.hooks) [[unlikely]]
+    report_through<Sizes...>(w, m, true, offset, table);
+  tile::store_through<T, Sizes...>(tile, m.data, m.dims, offset, table.data, table.dims[0], offset[0]);
+}
+
+/// One integer of a table; -1 outside it.
+template <class T, int Rank>
+inline std::int64_t read_table(Worker &w, const Memory<T, Rank> &m, const std::int64_t (&at)[Rank ? Rank : 1]) {
+  std::int64_t linear = 0;
+  for (int d = 0; d < Rank; ++d) {
+    if (at[d] < 0 || at[d] >= m.dims[d])
+      return -1;
+    linear = linear * m.dims[d] + at[d];
+  }
+  if (w.hooks) [[unlikely]] {
+    std::int64_t one[Rank ? Rank : 1];
+    for (std::int64_t &o : one)
+      o = 1;
+    report(w, m.id, false, m.dims, at, one, Rank);
+  }
+  return m.data[linear];
+}
+
+/// How many of `size` elements from `offset` on lie inside a dimension.
+inline std::int64_t valid(std::int64_t offset, std::int64_t size, std::int64_t dim) {
+  return most(0, least(offset + size, dim) - most(offset, 0));
+}
+
+} // namespace evt

@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <stdexcept>
-#include <vector>
 
 namespace evt {
 
@@ -177,6 +176,25 @@ isl::map boxHull(const isl::map &relation) {
   if (relation.range_tuple_dim() == 0)
     return box;
   return box.lower_bound(relation.min_multi_pw_aff()).upper_bound(relation.max_multi_pw_aff());
+}
+
+namespace {
+isl_stat storeExpression(isl_set *where, isl_aff *expression, void *user) {
+  isl_set_free(where);
+  static_cast<std::vector<isl_aff *> *>(user)->push_back(expression);
+  return isl_stat_ok;
+}
+} // namespace
+
+std::vector<isl::pw_aff> extendedPieces(const isl::pw_aff &expression) {
+  std::vector<isl_aff *> stored;
+  isl_stat done = isl_pw_aff_foreach_piece(expression.get(), storeExpression, &stored);
+  std::vector<isl::pw_aff> result;
+  for (isl_aff *piece : stored)
+    result.push_back(isl::pw_aff(isl::manage(piece)));
+  if (done != isl_stat_ok)
+    throwIslError(expression.ctx());
+  return result;
 }
 
 isl::map lexBefore(const isl::space &timestamps) {

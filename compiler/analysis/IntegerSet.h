@@ -34,6 +34,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace evt {
 
@@ -126,6 +127,9 @@ struct DimBounds {
 DimBounds imageBounds(const isl::map &relation, unsigned dim);
 /// The relation whose image of each point is the box of `relation`'s image there.
 isl::map boxHull(const isl::map &relation);
+
+/// The expressions of the pieces of a piecewise expression, each now defined everywhere.
+std::vector<isl::pw_aff> extendedPieces(const isl::pw_aff &expression);
 
 /// { a -> b : a lexicographically before b } over a space of timestamps.
 isl::map lexBefore(const isl::space &timestamps);

@@ -235,11 +235,13 @@ isl::map OrderProver::reachedBefore(int start, int sink, unsigned waits) {
       if (std::optional<isl::map> last = direct(link, sink, waits); last && isLink(link))
         uniteInto(result, reached.apply_range(*last));
   }
-  if (result)
-    return *result;
-  return isl::map::empty(isl::manage(checked(
-      graph.ctx(), isl_space_map_from_domain_and_range(isl_set_get_space(at(graph.calls, start).domain.get()),
-                                                       isl_set_get_space(at(graph.calls, sink).domain.get())))));
+  return result ? *result : emptyBetween(start, sink);
+}
+
+isl::map OrderProver::emptyBetween(int from, int to) const {
+  return isl::map::empty(isl::manage(
+      checked(graph.ctx(), isl_space_map_from_domain_and_range(isl_set_get_space(at(graph.calls, from).domain.get()),
+                                                               isl_set_get_space(at(graph.calls, to).domain.get())))));
 }
 
 isl::map OrderProver::byInduction(const Dependence &dependence, const isl::map &proved) {
@@ -335,6 +337,21 @@ OrderProver::Answer OrderProver::prove(const Dependence &dependence, const Proof
   }
   // What is left is computed outside the limit: it must be right even when the search was cut short.
   return {dependence.relation.subtract(proved).coalesce(), limitReached};
+}
+
+isl::map OrderProver::indirect(int from, int to, const ProofLimits &limits) {
+  isl::map result = emptyBetween(from, to);
+  try {
+    OperationLimit limit(graph.ctx(), limits.operations);
+    extendTo(from, static_cast<unsigned>(graph.calls.size()) + 1);
+  } catch (const isl::exception_quota &) {
+    // The chains found so far are chains.
+  }
+  for (const EventEdge *edge : edges)
+    if (edge->to == to && isLink(edge->from))
+      if (std::optional<isl::map> reached = find(chains[from].reached, edge->from))
+        result = result.unite(reached->apply_range(edge->certain));
+  return result.coalesce();
 }
 
 //===----------------------------------------------------------------------===//

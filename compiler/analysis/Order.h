@@ -64,6 +64,9 @@ public:
   };
   Answer prove(const Dependence &dependence, const ProofLimits &limits);
 
+  /// Pairs of tasks of two calls that are ordered by a chain of at least two edges. Never too many; perhaps not all.
+  isl::map indirect(int from, int to, const ProofLimits &limits);
+
 private:
   /// Chains that start at one call: per call, the pairs (start, reached task) found so far.
   struct Chains {
@@ -80,6 +83,7 @@ private:
   isl::map byInduction(const Dependence &dependence, const isl::map &proved);
   isl::map byClosures(const Dependence &dependence, const isl::map &proved);
   std::optional<isl::map> closureOfCycles(int call);
+  isl::map emptyBetween(int from, int to) const;
   bool isLink(int call) const;
   unsigned waitsOf(int call) const;
 

@@ -210,4 +210,16 @@ TaskGraph allToAll() {
   return text.graph;
 }
 
+TaskGraph withoutEvents(const TaskGraph &graph) {
+  TaskGraph result = graph;
+  result.events.clear();
+  for (Call &call : result.calls) {
+    call.waits.clear();
+    call.notifies.clear();
+    for (Access &access : call.accesses)
+      access.afterWaits = 0;
+  }
+  return result;
+}
+
 } // namespace evt::test

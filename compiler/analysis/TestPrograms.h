@@ -47,6 +47,9 @@ TaskGraph layers();
 /// Every tile of b needs every tile of a; one event element counts n * m notifications.
 TaskGraph allToAll();
 
+/// The same program without events, waits and notifies.
+TaskGraph withoutEvents(const TaskGraph &graph);
+
 } // namespace evt::test
 
 #endif

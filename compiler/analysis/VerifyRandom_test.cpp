@@ -5,6 +5,7 @@
 // loops refute, and never reject what they accept.
 #include "compiler/analysis/Verify.h"
 
+#include "compiler/analysis/Infer.h"
 #include "compiler/analysis/TestPrograms.h"
 
 #include <gtest/gtest.h>
@@ -252,7 +253,7 @@ private:
 
 TEST(VerifyRandom, AgreesWithEnumeration) {
   int accepted = 0, rejected = 0, open = 0;
-  for (unsigned seed = 0; seed < 300; ++seed) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
     Program program = Generator(seed).program();
     TaskGraph graph = toGraph(program);
     Findings findings = verify(graph);
@@ -274,9 +275,26 @@ TEST(VerifyRandom, AgreesWithEnumeration) {
       break;
   }
   // The programs are of both kinds, and the proof decides nearly all of them.
-  EXPECT_GE(accepted, 40);
+  EXPECT_GE(accepted, 25);
   EXPECT_GE(rejected, 40);
   EXPECT_LE(open, 2);
+}
+
+TEST(InferRandom, InferredEventsAreProved) {
+  int withEventsFound = 0, failed = 0;
+  for (unsigned seed = 0; seed < 150; ++seed) {
+    TaskGraph graph = test::withoutEvents(toGraph(Generator(seed).program()));
+    Inference inference = inferEvents(graph);
+    failed += !inference.failures.empty();
+    if (!inference.failures.empty())
+      continue;
+    withEventsFound += !inference.events.empty();
+    Findings findings = verify(withEvents(graph, inference));
+    EXPECT_TRUE(findings.ok()) << "seed " << seed << ": " << findings.violations[0].message;
+    EXPECT_TRUE(findings.obligations.empty()) << "seed " << seed << ": " << findings.obligations[0].name;
+  }
+  EXPECT_GE(withEventsFound, 60);
+  EXPECT_LE(failed, 5);
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "Passes.h"
 
 #include "DumpTaskGraph.h"
+#include "InferEvents.h"
 #include "StripEvents.h"
 #include "VerifyEvents.h"
 
@@ -10,6 +11,7 @@ namespace evt {
 
 void registerTransformPasses() {
   mlir::registerPass([] { return createDumpTaskGraphPass(); });
+  mlir::registerPass([] { return createInferEventsPass(); });
   mlir::registerPass([] { return createStripEventsPass(); });
   mlir::registerPass([] { return createVerifyEventsPass(); });
 }

@@ -41,10 +41,18 @@ isl::set boxShape(ExtractionScope &scope, const std::string &tuple, unsigned ran
 
 //===-- counts --------------------------------------------------------------------------------------------------===//
 
-/// An expression of an element's coordinates, over the event's own tuple.
-isl::pw_aff overElements(const isl::pw_aff &value, const isl::set &shape) {
-  isl_id *tuple = isl_set_get_tuple_id(shape.get());
-  return isl::manage(checked(value.ctx(), isl_pw_aff_set_tuple_id(value.copy(), isl_dim_in, tuple)));
+isl::space parametersOf(const TaskGraph &graph) {
+  isl_space *space = isl_space_params_alloc(graph.ctx().get(), static_cast<unsigned>(graph.symbols.size()));
+  for (unsigned i = 0; i < graph.symbols.size(); ++i)
+    space = isl_space_set_dim_name(space, isl_dim_param, i, graph.symbols[i].name.c_str());
+  return isl::manage(checked(graph.ctx(), space));
+}
+
+/// An expression of an element's coordinates, over the event's own tuple and with all parameters, which polynomials
+/// must have in common before they are multiplied.
+isl::pw_aff overElements(const TaskGraph &graph, const isl::pw_aff &value, const isl::set &shape) {
+  isl_pw_aff *named = isl_pw_aff_set_tuple_id(value.copy(), isl_dim_in, isl_set_get_tuple_id(shape.get()));
+  return isl::manage(checked(graph.ctx(), isl_pw_aff_align_params(named, parametersOf(graph).release())));
 }
 
 /// Index values outside of repeats as the user would write them; empty if there is no short form.
@@ -72,7 +80,7 @@ std::optional<Polynomial> productCount(ExtractionScope &scope, IndexValues &valu
   IndexValue factor = values.of(value);
   if (!factor || factor->intersect_params(scope.graph.context).min_val().is_neg())
     return std::nullopt;
-  return Polynomial::fromAffine(overElements(*factor, shape));
+  return Polynomial::fromAffine(overElements(scope.graph, *factor, shape));
 }
 
 std::string countText(ExtractionScope &scope, ir::EventOp op) {
@@ -101,7 +109,8 @@ std::optional<Polynomial> countOf(ExtractionScope &scope, ir::EventOp op, const 
     IndexValue least = values.leastOf(map, op.getCountOperands());
     if (!least)
       return std::nullopt;
-    return Polynomial::fromAffine(overElements(least->max(values.constant(0)), shape)).intersectDomain(shape);
+    return Polynomial::fromAffine(overElements(scope.graph, least->max(values.constant(0)), shape))
+        .intersectDomain(shape);
   } catch (const isl::exception_quota &) {
     return std::nullopt;
   }
@@ -184,10 +193,7 @@ void declareEvents(ExtractionScope &scope, SourceLocations &locations) {
 /// Gives everything the same parameters in the same order, that of the symbols: isl aligns what it combines, but spaces
 /// that are compared must agree.
 void alignParameters(TaskGraph &graph) {
-  isl_space *unnamed = isl_space_params_alloc(graph.ctx().get(), static_cast<unsigned>(graph.symbols.size()));
-  for (unsigned i = 0; i < graph.symbols.size(); ++i)
-    unnamed = isl_space_set_dim_name(unnamed, isl_dim_param, i, graph.symbols[i].name.c_str());
-  isl::space model = isl::manage(checked(graph.ctx(), unnamed));
+  isl::space model = parametersOf(graph);
   auto alignSet = [&](isl::set &set) {
     set = isl::manage(checked(graph.ctx(), isl_set_align_params(set.copy(), model.copy())));
   };

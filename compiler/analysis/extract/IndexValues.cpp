@@ -198,12 +198,24 @@ IndexValue IndexValues::of(Value value) {
   try {
     WorkLimit limit(scope);
     meaning = within(compute(value), value.getType());
+    if (meaning)
+      rememberDerived(value, *meaning);
   } catch (const isl::exception_quota &) {
     if (!outermost)
       throw;
   }
   values[value] = meaning;
   return meaning;
+}
+
+/// If a value of the graph is a derived symbol and nothing else, whoever needs the symbol can use the value.
+void IndexValues::rememberDerived(Value value, const isl::pw_aff &meaning) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !isa<ir::GraphOp>(op->getParentOp()))
+    return;
+  for (size_t i = scope.signature.symbols.size(); i < scope.graph.symbols.size(); ++i)
+    if (meaning.plain_is_equal(symbolValue(scope.graph, scope.graph.symbols[i].name).insert_domain(space)))
+      scope.derived.setValue(scope.graph.symbols[i].name, value);
 }
 
 /// Integers narrower than 64 bits wrap: their arithmetic is affine only while it stays inside their range.

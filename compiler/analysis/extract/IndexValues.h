@@ -45,6 +45,12 @@ public:
   /// `graph` receives it as a new symbol.
   std::string symbolFor(TaskGraph &graph, const std::string &operation, const std::vector<isl::pw_aff> &operands,
                         Evaluate evaluate);
+  /// Remembers that the graph itself computes a derived symbol, as `value`.
+  void setValue(const std::string &name, mlir::Value value) { valueByName.try_emplace(name, value); }
+  mlir::Value valueOf(const std::string &name) const {
+    auto found = valueByName.find(name);
+    return found == valueByName.end() ? mlir::Value() : found->second;
+  }
   /// Whether the derived symbols have the values that the program's symbols give them.
   bool consistent(const TaskGraph &graph, const std::vector<int64_t> &values) const;
 
@@ -55,6 +61,7 @@ private:
     Evaluate evaluate;
   };
   std::map<std::string, Derived> byQuestion;
+  std::map<std::string, mlir::Value> valueByName;
 };
 
 /// What extraction shares between the calls of a graph.
@@ -117,6 +124,7 @@ public:
 
 private:
   IndexValue compute(mlir::Value value);
+  void rememberDerived(mlir::Value value, const isl::pw_aff &meaning);
   IndexValue computeArith(mlir::Operation *op);
   IndexValue fold(mlir::AffineMap map, llvm::ArrayRef<IndexValue> operands, bool least);
   IndexValue ofAffine(mlir::AffineExpr expr, llvm::ArrayRef<IndexValue> dims, llvm::ArrayRef<IndexValue> symbols);

@@ -20,7 +20,7 @@ isl::map valuesOf(const isl::map &fibres, unsigned dim) {
 }
 
 /// The number of values per domain point, if they are an interval with a constant stride.
-std::optional<Polynomial> intervalLength(const isl::map &values) {
+std::optional<isl::pw_aff> intervalLength(const isl::map &values) {
   isl::ctx ctx = values.ctx();
   DimBounds bounds = imageBounds(values, 0);
   std::shared_ptr<isl_stride_info> info(checked(ctx, isl_map_get_range_stride_info(values.get(), 0)),
@@ -34,27 +34,17 @@ std::optional<Polynomial> intervalLength(const isl::map &values) {
   interval = interval.lower_bound(isl::multi_pw_aff(bounds.lo)).upper_bound(isl::multi_pw_aff(bounds.hi));
   if (!interval.is_equal(values))
     return std::nullopt;
-  return Polynomial::fromAffine(bounds.hi.sub(bounds.lo).scale_down(stride).add_constant(1));
+  return bounds.hi.sub(bounds.lo).scale_down(stride).add_constant(1).coalesce();
 }
 
 /// Sizes of fibres that are products of intervals.
 std::optional<Polynomial> productSizes(const isl::map &fibres) {
+  std::optional<std::vector<isl::pw_aff>> sides = imageSides(fibres);
+  if (!sides)
+    return std::nullopt;
   Polynomial size = Polynomial::constant(fibres.domain(), 1);
-  isl::map product;
-  for (unsigned dim = 0; dim < fibres.range_tuple_dim(); ++dim) {
-    isl::map values = valuesOf(fibres, dim);
-    std::optional<Polynomial> length = intervalLength(values);
-    if (!length)
-      return std::nullopt;
-    size = size * *length;
-    product = dim == 0 ? values
-                       : isl::manage(checked(fibres.ctx(), isl_map_flat_range_product(product.copy(), values.copy())));
-  }
-  if (fibres.range_tuple_dim() > 1) {
-    isl::map unnamed = isl::manage(checked(fibres.ctx(), isl_map_reset_tuple_id(fibres.copy(), isl_dim_out)));
-    if (!product.is_equal(unnamed))
-      return std::nullopt;
-  }
+  for (const isl::pw_aff &side : *sides)
+    size = size * Polynomial::fromAffine(side);
   return size;
 }
 
@@ -86,6 +76,26 @@ std::optional<Polynomial> simpleSizes(const isl::map &fibres) {
 }
 
 } // namespace
+
+std::optional<std::vector<isl::pw_aff>> imageSides(const isl::map &relation) {
+  std::vector<isl::pw_aff> sides;
+  std::optional<isl::map> product;
+  for (unsigned dim = 0; dim < relation.range_tuple_dim(); ++dim) {
+    isl::map values = valuesOf(relation, dim);
+    std::optional<isl::pw_aff> length = intervalLength(values);
+    if (!length)
+      return std::nullopt;
+    sides.push_back(*length);
+    product = product ? isl::manage(checked(relation.ctx(), isl_map_flat_range_product(product->copy(), values.copy())))
+                      : values;
+  }
+  if (sides.size() > 1) {
+    isl::map unnamed = isl::manage(checked(relation.ctx(), isl_map_reset_tuple_id(relation.copy(), isl_dim_out)));
+    if (!product->is_equal(unnamed))
+      return std::nullopt;
+  }
+  return sides;
+}
 
 std::optional<Polynomial> fibreSizes(const isl::map &relation) {
   isl::map fibres = relation.reverse().coalesce();

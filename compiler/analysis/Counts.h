@@ -27,6 +27,10 @@ enum class CountStatus {
 /// neither a product of intervals nor a disjoint union of a few of them.
 std::optional<Polynomial> fibreSizes(const isl::map &relation);
 
+/// For each point of the domain, the number of values of each coordinate of its image; their product is the size of the
+/// image. None if an image is no product of intervals.
+std::optional<std::vector<isl::pw_aff>> imageSides(const isl::map &relation);
+
 /// Checks every event's counts. The result has one status per event; findings receive a violation or the obligation
 /// `count:<event>` for each that is not proved.
 std::vector<CountStatus> checkCounts(const TaskGraph &graph, const ProofLimits &limits, Findings &findings);

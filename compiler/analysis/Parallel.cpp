@@ -1,0 +1,60 @@
+#include "compiler/analysis/Parallel.h"
+
+#include "compiler/analysis/Counts.h"
+
+#include <set>
+
+namespace evt {
+
+namespace {
+
+/// Whether some task of `from` could notify an element that some task of `to` waits for.
+isl::map possibleEdges(const TaskGraph &graph, const Call &from, const Call &to) {
+  isl::map result =
+      isl::manage(checked(graph.ctx(), isl_map_empty(isl_space_map_from_domain_and_range(
+                                           isl_set_get_space(from.domain.get()), isl_set_get_space(to.domain.get())))));
+  for (const EventUse &notify : from.notifies)
+    for (const EventUse &wait : to.waits)
+      if (notify.event == wait.event)
+        result = result.unite(eventElements(graph, from, notify).apply_range(eventElements(graph, to, wait).reverse()));
+  return result;
+}
+
+std::set<size_t> callsReachedFrom(const TaskGraph &graph, size_t start) {
+  std::set<size_t> reached;
+  std::vector<size_t> open{start};
+  while (!open.empty()) {
+    size_t from = open.back();
+    open.pop_back();
+    for (size_t to = 0; to < graph.calls.size(); ++to)
+      if (!reached.count(to) && !possibleEdges(graph, graph.calls[from], graph.calls[to]).is_empty()) {
+        reached.insert(to);
+        open.push_back(to);
+      }
+  }
+  return reached;
+}
+
+} // namespace
+
+std::vector<bool> carriedCoordinates(const TaskGraph &graph, int index) {
+  const Call &call = graph.calls[static_cast<size_t>(index)];
+  unsigned dims = call.domain.tuple_dim();
+  std::vector<bool> carried(dims, false);
+  isl::map edges = possibleEdges(graph, call, call);
+  for (unsigned dim = 0; dim < dims; ++dim) {
+    isl::map equal = isl::manage(checked(graph.ctx(), isl_map_equate(edges.copy(), isl_dim_in, static_cast<int>(dim),
+                                                                     isl_dim_out, static_cast<int>(dim))));
+    carried[dim] = equal.is_strict_subset(edges);
+    edges = equal;
+  }
+  // Inside one iteration a chain through another call cannot come back: edges go forward in program order.
+  bool cycle = false;
+  for (size_t other : callsReachedFrom(graph, static_cast<size_t>(index)))
+    cycle |= other != static_cast<size_t>(index) && callsReachedFrom(graph, other).count(static_cast<size_t>(index));
+  for (unsigned dim = 0; cycle && dim < call.iterationDims; ++dim)
+    carried[dim] = true;
+  return carried;
+}
+
+} // namespace evt

@@ -109,8 +109,8 @@ struct LogParts {
 EVT_MATH LogParts log_parts(float x) {
   const bool subnormal = x < 0x1p-126f;
   const float scaled = x * 0x1p23f, normal = subnormal ? scaled : x;
-  const std::int32_t from = as_int(normal) - as_int(0x1.555556p-1f); // 2/3
-  const std::int32_t exponent = from >> 23;
+  const std::uint32_t from = as_uint(normal) - as_uint(0x1.555556p-1f); // 2/3
+  const std::int32_t exponent = static_cast<std::int32_t>(from) >> 23;
   LogParts parts;
   parts.f = as_float(as_uint(normal) - (static_cast<std::uint32_t>(exponent) << 23)) - 1.0f;
   parts.e = static_cast<float>(exponent) + (subnormal ? -23.0f : 0.0f);

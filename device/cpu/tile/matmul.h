@@ -27,10 +27,13 @@
 namespace evt::tile {
 namespace detail {
 
+// The larger functions are compiled once for all shapes that use them: noclone keeps the compiler from making a copy
+// for each set of constant arguments, which gains nothing but compile time. (`matmul_tb_few` does gain.)
+
 // c[R][V vectors] += a[R][k] · b[k][V vectors], k >= 1. Leading dimensions are in floats.
 template <int R, int V>
-[[gnu::noinline]] void matmul_block(std::int64_t k, const float *a, std::int64_t lda, const float *b, std::int64_t ldb,
-                                    float *c, std::int64_t ldc) {
+[[gnu::noinline, gnu::noclone]] void matmul_block(std::int64_t k, const float *a, std::int64_t lda, const float *b,
+                                                  std::int64_t ldb, float *c, std::int64_t ldc) {
   static_assert(V * (R + 1) < vec_registers, "the block and one row of b must fit the registers");
   Vec sum[R][V];
 #pragma GCC unroll 32
@@ -109,8 +112,8 @@ template <int V> void pack_panel(float *panel, const float *b, std::int64_t ldb,
 
 // panel[i][j] = b[j][i] for j < columns, 0 up to V vectors.
 template <int V>
-[[gnu::noinline]] void pack_panel_transposed(float *panel, const float *b, std::int64_t ldb, std::int64_t k,
-                                             std::int64_t columns) {
+[[gnu::noinline, gnu::noclone]] void pack_panel_transposed(float *panel, const float *b, std::int64_t ldb,
+                                                           std::int64_t k, std::int64_t columns) {
   constexpr int W = vec_lanes;
   for (std::int64_t j = 0; j < V * W; j += W) {
     const std::int64_t rows = columns - j < W ? columns - j : W; // of b, in this group
@@ -160,8 +163,8 @@ template <int R>
 
 // One panel: `columns` columns of c, at most V vectors of them, all M rows.
 template <int V, std::int64_t M, bool Transposed>
-[[gnu::noinline]] void matmul_panel(std::int64_t k, const float *a, std::int64_t lda, const float *b, std::int64_t ldb,
-                                    float *c, std::int64_t ldc, std::int64_t columns) {
+[[gnu::noinline, gnu::noclone]] void matmul_panel(std::int64_t k, const float *a, std::int64_t lda, const float *b,
+                                                  std::int64_t ldb, float *c, std::int64_t ldc, std::int64_t columns) {
   constexpr Split rows = split_evenly(M, matmul_most_rows);
   constexpr std::int64_t width = V * vec_lanes;
   constexpr std::int64_t depth = 8192 / width / vec_lanes * vec_lanes; // 32 KiB of b

@@ -71,12 +71,36 @@ constexpr std::int64_t reduce_partials(std::int64_t r) {
   return l;
 }
 
+// What a partial result is kept as: the elements themselves …
+template <typename Op, typename T> struct Partial {
+  [[gnu::always_inline]] static T enter(T x) { return x; }
+  [[gnu::always_inline]] static T leave(T x) { return x; }
+};
+
+// … except for maxima and minima of floats. Those are several dependent instructions; the integers below have the
+// order of the floats, with -0 under +0 and NaNs beyond the end that wins, and their maximum is one.
+template <bool NanIsLargest> struct OrderedFloat {
+  [[gnu::always_inline]] static std::int32_t enter(float x) {
+    const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, x);
+    const std::uint32_t nan = NanIsLargest ? bits & 0x7fffffffu : bits | 0x80000000u;
+    return flip(static_cast<std::int32_t>(x != x ? nan : bits));
+  }
+  [[gnu::always_inline]] static float leave(std::int32_t key) { return __builtin_bit_cast(float, flip(key)); }
+
+private:
+  // Negative floats grow downwards: turning their lower bits round makes them grow upwards, and back.
+  [[gnu::always_inline]] static std::int32_t flip(std::int32_t bits) { return bits ^ ((bits >> 31) & 0x7fffffff); }
+};
+template <> struct Partial<Max, float> : OrderedFloat<true> {};
+template <> struct Partial<Min, float> : OrderedFloat<false> {};
+
 // `Columns` neighbouring columns of one outer index; rows are `Inner` elements apart. Partials are columns wide, and
 // when the columns are the whole row, a step over L rows is one run of contiguous elements.
 template <typename Op, std::int64_t R, std::int64_t Inner, std::int64_t Columns, typename T>
 void reduce_columns(T *dst, const T *src) {
   constexpr std::int64_t L = reduce_partials(R), whole = R / L * L;
-  T partial[L * Columns];
+  using P = Partial<Op, T>;
+  decltype(P::enter(T{})) partial[L * Columns];
   auto each = [](std::int64_t rows, auto &&step) {
     if constexpr (Columns == Inner) {
       for (std::int64_t i = 0; i < rows * Columns; ++i)
@@ -87,18 +111,18 @@ void reduce_columns(T *dst, const T *src) {
           step(l * Columns + c, l * Inner + c);
     }
   };
-  each(L, [&](std::int64_t p, std::int64_t s) { partial[p] = src[s]; });
+  each(L, [&](std::int64_t p, std::int64_t s) { partial[p] = P::enter(src[s]); });
   for (std::int64_t r = L; r < whole; r += L) {
     const T *rows = src + r * Inner;
-    each(L, [&](std::int64_t p, std::int64_t s) { partial[p] = Op::apply(partial[p], rows[s]); });
+    each(L, [&](std::int64_t p, std::int64_t s) { partial[p] = Op::apply(partial[p], P::enter(rows[s])); });
   }
   const T *rest = src + whole * Inner;
-  each(R - whole, [&](std::int64_t p, std::int64_t s) { partial[p] = Op::apply(partial[p], rest[s]); });
+  each(R - whole, [&](std::int64_t p, std::int64_t s) { partial[p] = Op::apply(partial[p], P::enter(rest[s])); });
   for (std::int64_t half = L / 2; half > 0; half /= 2)
     for (std::int64_t i = 0; i < half * Columns; ++i)
       partial[i] = Op::apply(partial[i], partial[half * Columns + i]);
   for (std::int64_t c = 0; c < Columns; ++c)
-    dst[c] = Op::apply(dst[c], partial[c]);
+    dst[c] = Op::apply(dst[c], P::leave(partial[c]));
 }
 
 } // namespace detail

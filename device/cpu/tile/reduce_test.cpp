@@ -140,16 +140,23 @@ TEST(Reduce, MaxAndMinPropagateNanAndOrderZeros) {
 }
 
 TEST(Reduce, NanPropagatesFromAnyPosition) {
-  for (std::int64_t at = 0; at < 37; ++at) {
-    GuardedBuffer<float> src(37);
-    src.randomize();
-    src[at] = nan;
-    float high = 0.0f, low = 0.0f;
-    reduce<Max, 1, 37, 1>(&high, src.data());
-    reduce<Min, 1, 37, 1>(&low, src.data());
-    EXPECT_TRUE(std::isnan(high)) << at;
-    EXPECT_TRUE(std::isnan(low)) << at;
-  }
+  for (float hole : {nan, -nan})
+    for (std::int64_t at = 0; at < 37; ++at) {
+      GuardedBuffer<float> src(37);
+      src.randomize();
+      src[(at + 5) % 37] = inf;
+      src[(at + 7) % 37] = -inf;
+      float high = 0.0f, low = 0.0f;
+      reduce<Max, 1, 37, 1>(&high, src.data());
+      reduce<Min, 1, 37, 1>(&low, src.data());
+      EXPECT_EQ(high, inf);
+      EXPECT_EQ(low, -inf);
+      src[at] = hole;
+      reduce<Max, 1, 37, 1>(&high, src.data());
+      reduce<Min, 1, 37, 1>(&low, src.data());
+      EXPECT_TRUE(std::isnan(high)) << at;
+      EXPECT_TRUE(std::isnan(low)) << at;
+    }
   float start = nan;
   const float one = 1.0f;
   reduce<Max, 1, 1, 1>(&start, &one);

@@ -102,8 +102,8 @@ struct evt_program {
     for (const evt::runtime::Symbol &symbol : manifest.symbols)
       symbols.push_back({symbol.name.c_str(), symbol.min, symbol.max});
     for (size_t s = 0; s < manifest.schedules.size(); ++s)
-      schedules.push_back({evt::runtime::scheduleNames[s].data(), manifest.schedules[s].supported,
-                           manifest.schedules[s].reason.c_str()});
+      schedules.push_back(
+          {evt::runtime::scheduleNames[s].data(), manifest.schedules[s].supported, manifest.schedules[s].why.c_str()});
   }
 
   Program program;

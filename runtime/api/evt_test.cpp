@@ -116,7 +116,7 @@ TEST(CppApi, LaunchesAndThrows) {
   EXPECT_EQ(a.y, (std::vector<float>{2048, 2048}));
   try {
     program.launch({evt::tensor(a.X), evt::tensor(a.Y)},
-                   {.workers = 1, .watchdog_seconds = 0.1, .inject_call = 0, .inject_task = 0});
+                   {.workers = 1, .watchdog_seconds = 0.5, .inject_call = 0, .inject_task = 0});
     FAIL() << "the injected fault was not seen";
   } catch (const evt::Error &error) {
     EXPECT_EQ(error.code(), EVT_ERROR_STUCK);

@@ -2,6 +2,7 @@
 
 #include "runtime/Error.h"
 #include "runtime/artifact/CpuFeatures.h"
+#include "runtime/testdata/SignedManifest.h"
 
 #include <filesystem>
 #include <fstream>
@@ -36,19 +37,15 @@ protected:
   }
   void edit(const std::function<void(json &)> &change) {
     json document = json::parse(content(directory_ / "manifest.json"));
-    document.erase("checksum");
     change(document);
-    replace("manifest.json", document.dump());
+    replace("manifest.json", handwritten::signedText(document));
   }
-  // Makes the manifest agree with a kernel put in place of the real one: its fingerprint is computed here.
+  // Makes the manifest agree with a kernel put in place of the real one.
   void adopt(const std::string &kernel) {
     replace("kernel.so", kernel);
-    uint64_t hash = 14695981039346656037u;
-    for (unsigned char byte : kernel)
-      hash = (hash ^ byte) * 1099511628211u;
-    char digits[17];
-    std::snprintf(digits, sizeof digits, "%016lx", static_cast<unsigned long>(hash));
-    edit([&](json &m) { m["files"]["kernel.so"] = {{"bytes", kernel.size()}, {"fnv1a64", digits}}; });
+    edit([&](json &m) {
+      m["files"]["kernel.so"] = {{"bytes", kernel.size()}, {"fnv1a64", handwritten::fingerprint(kernel)}};
+    });
   }
 
   std::string message(evt_code code) {

@@ -26,13 +26,11 @@ void checkVersions(const JsonView &root, const std::string &file) {
 }
 
 void checkChecksum(const JsonView &root, const std::string &text) {
-  std::optional<JsonView> checksum = root.find("checksum");
-  if (!checksum)
-    return;
-  std::optional<uint64_t> stated = fromHex(checksum->string());
+  JsonView checksum = root.at("checksum");
+  std::optional<uint64_t> stated = fromHex(checksum.string());
   std::optional<size_t> place = findChecksum(text);
   if (!stated || !place)
-    checksum->fail("found '" + checksum->string() + "', required 16 hexadecimal digits");
+    checksum.fail("found '" + checksum.string() + "', required 16 hexadecimal digits");
   uint64_t found = fingerprintWithoutChecksum(text, *place);
   if (found != *stated)
     root.fail("was altered: its fnv1a64 is " + toHex(found) + ", its checksum says " + toHex(*stated));
@@ -312,12 +310,12 @@ private:
         json.fail("'" + name + "' is not one of static ticket dynamic");
       ScheduleSupport &support = m_.schedules[static_cast<size_t>(found - scheduleNames.begin())];
       support.supported = json.at("supported").boolean();
-      if (std::optional<JsonView> reason = json.find("reason"))
-        support.reason = reason->string();
+      if (std::optional<JsonView> why = json.find("why"))
+        support.why = why->string();
     }
     for (ScheduleSupport &support : m_.schedules)
-      if (!support.supported && support.reason.empty())
-        support.reason = "the artifact does not hold it";
+      if (!support.supported && support.why.empty())
+        support.why = "the artifact does not hold it";
   }
 
   JsonView root_;

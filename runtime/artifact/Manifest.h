@@ -84,7 +84,7 @@ struct Region {
 
 struct ScheduleSupport {
   bool supported = false;
-  std::string reason; // why not
+  std::string why; // ... if it is not
 };
 
 // In the order of evt_schedule, which is also the order of preference.

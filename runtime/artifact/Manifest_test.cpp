@@ -4,6 +4,7 @@
 #include "runtime/Error.h"
 #include "runtime/artifact/Fingerprint.h"
 #include "runtime/artifact/Shapes.h"
+#include "runtime/testdata/SignedManifest.h"
 
 #include <fstream>
 #include <gtest/gtest.h>
@@ -14,20 +15,18 @@ using nlohmann::json;
 
 namespace {
 
+using handwritten::signedText;
+
 std::string text(const std::string &artifact = "row_sum") {
   std::ifstream file(std::string(EVT_TEST_ARTIFACTS) + "/" + artifact + "/manifest.json");
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-json unsignedManifest(const std::string &artifact = "row_sum") {
-  json document = json::parse(text(artifact));
-  document.erase("checksum");
-  return document;
-}
+json manifest(const std::string &artifact = "row_sum") { return json::parse(text(artifact)); }
 
-std::string message(const std::string &manifest, evt_code code = EVT_ERROR_ARTIFACT) {
+std::string message(const std::string &text, evt_code code = EVT_ERROR_ARTIFACT) {
   try {
-    parseManifest(manifest, "manifest.json");
+    parseManifest(text, "manifest.json");
   } catch (const Error &error) {
     EXPECT_EQ(error.code(), code) << error.what();
     return error.what();
@@ -37,13 +36,13 @@ std::string message(const std::string &manifest, evt_code code = EVT_ERROR_ARTIF
 
 // The complaint about the manifest with the value at a JSON pointer replaced, or erased where `value` is null.
 std::string changed(const char *pointer, const json &value, const std::string &artifact = "row_sum") {
-  json document = unsignedManifest(artifact);
+  json document = manifest(artifact);
   json::json_pointer place(pointer);
   if (value.is_null())
     document[place.parent_pointer()].erase(place.back());
   else
     document[place] = value;
-  std::string found = message(document.dump());
+  std::string found = message(signedText(document));
   std::string prefix = "manifest.json: ";
   return found.starts_with(prefix) ? found.substr(prefix.size()) : found;
 }
@@ -69,7 +68,7 @@ TEST(Manifest, ReadsEverything) {
   EXPECT_EQ(m.calls[0].coords, (std::vector<std::string>{"i", "j"}));
   EXPECT_EQ(m.regions[0].event, 0u);
   EXPECT_TRUE(m.schedules[EVT_STATIC].supported);
-  EXPECT_EQ(m.schedules[EVT_TICKET].reason, "this kernel was written by hand");
+  EXPECT_EQ(m.schedules[EVT_TICKET].why, "this kernel was written by hand");
   EXPECT_EQ(m.queueBound->text(), "n * 4 + n");
   EXPECT_EQ(m.files[0].name, "kernel.so");
 }
@@ -80,17 +79,17 @@ TEST(Manifest, ReadsIndexArgumentsRaggedCallsAndObligations) {
   EXPECT_EQ(m.symbols[0].from[0].dim, std::nullopt);
   EXPECT_EQ(m.calls[0].ragged->first, 0u);
   EXPECT_EQ(m.obligations[0], R"({"call":"experts","kind":"bound"})");
-  EXPECT_EQ(m.schedules[EVT_DYNAMIC].reason, "the artifact does not hold it");
+  EXPECT_EQ(m.schedules[EVT_DYNAMIC].why, "the artifact does not hold it");
 }
 
 TEST(Manifest, RefusesOtherVersionsNamingBoth) {
-  json document = unsignedManifest();
+  json document = manifest();
   document["format"] = 2;
-  EXPECT_EQ(message(document.dump(), EVT_ERROR_INCOMPATIBLE),
+  EXPECT_EQ(message(signedText(document), EVT_ERROR_INCOMPATIBLE),
             "manifest.json: format is 2, this runtime reads format 1");
   document["format"] = 1;
   document["abi"] = 3;
-  EXPECT_EQ(message(document.dump(), EVT_ERROR_INCOMPATIBLE), "manifest.json: abi is 3, this runtime runs abi 1");
+  EXPECT_EQ(message(signedText(document), EVT_ERROR_INCOMPATIBLE), "manifest.json: abi is 3, this runtime runs abi 1");
 }
 
 TEST(Manifest, RefusesAnAlteredText) {
@@ -100,7 +99,11 @@ TEST(Manifest, RefusesAnAlteredText) {
   std::string found = message(altered);
   EXPECT_TRUE(found.starts_with("manifest.json: was altered: its fnv1a64 is ")) << found;
   EXPECT_TRUE(found.ends_with(", its checksum says " + json::parse(text())["checksum"].get<std::string>())) << found;
-  EXPECT_EQ(changed("/checksum", "12"), "checksum: found '12', required 16 hexadecimal digits");
+  json document = manifest();
+  document["checksum"] = "12";
+  EXPECT_EQ(message(document.dump()), "manifest.json: checksum: found '12', required 16 hexadecimal digits");
+  document.erase("checksum");
+  EXPECT_EQ(message(document.dump()), "manifest.json: key 'checksum' is missing");
 }
 
 TEST(Manifest, EveryTruncationIsAnError) {
@@ -151,9 +154,9 @@ TEST(Manifest, Symbols) {
             "symbols[0].from[0]: argument 'x' is a tensor, so key 'dim' is required");
   EXPECT_EQ(changed("/symbols/0/from/0/dim", 0, "chain"),
             "symbols[0].from[0]: argument 'steps' is an index and has no dimensions");
-  json document = unsignedManifest();
+  json document = manifest();
   document["symbols"].push_back(document["symbols"][0]);
-  EXPECT_EQ(message(document.dump()), "manifest.json: symbols[1]: symbol 'n' is declared twice");
+  EXPECT_EQ(message(signedText(document)), "manifest.json: symbols[1]: symbol 'n' is declared twice");
 }
 
 TEST(Manifest, Arguments) {
@@ -196,9 +199,9 @@ TEST(Manifest, RegionsAndSchedules) {
   EXPECT_EQ(changed("/regions/0/event", 1), "regions[0].event: found 1, required the index of one of 1 events");
   EXPECT_EQ(changed("/regions/0/zero", false),
             "regions[0]: region 'done' holds an event's counters, so zero must be true");
-  json document = unsignedManifest();
+  json document = manifest();
   document["regions"][1] = document["regions"][0];
-  EXPECT_EQ(message(document.dump()), "manifest.json: regions[1]: event 'done' has two regions");
+  EXPECT_EQ(message(signedText(document)), "manifest.json: regions[1]: event 'done' has two regions");
   EXPECT_EQ(changed("/schedules/random", json{{"supported", true}}),
             "schedules.random: 'random' is not one of static ticket dynamic");
 }
@@ -215,10 +218,20 @@ TEST(Shapes, OfOneLaunch) {
   EXPECT_EQ(shapes.regionBytes, (std::vector<int64_t>{12, 4}));
 }
 
+TEST(Shapes, ANegativeGridHasNoTasks) {
+  json document = manifest();
+  document["calls"][0]["extents"][0] = {"-", "n", 5};
+  Manifest m = parseManifest(signedText(document), "manifest.json");
+  int64_t n = 3;
+  Shapes shapes = resolveShapes(m, {&n, 1});
+  EXPECT_EQ(shapes.calls[0].extents, (std::vector<int64_t>{0, 4}));
+  EXPECT_EQ(shapes.tasks, 3);
+}
+
 std::string shapeMessage(const char *pointer, const json &value, int64_t n) {
-  json document = unsignedManifest();
+  json document = manifest();
   document[json::json_pointer(pointer)] = value;
-  Manifest m = parseManifest(document.dump(), "manifest.json");
+  Manifest m = parseManifest(signedText(document), "manifest.json");
   try {
     resolveShapes(m, {&n, 1});
   } catch (const Error &error) {

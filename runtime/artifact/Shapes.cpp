@@ -2,6 +2,8 @@
 
 #include "runtime/Error.h"
 
+#include <algorithm>
+
 namespace evt::runtime {
 namespace {
 
@@ -46,10 +48,14 @@ Shapes resolveShapes(const Manifest &manifest, std::span<const int64_t> symbols)
 
   shapes.tasks = 0;
   for (const Call &call : manifest.calls) {
-    Shapes::Extents extents = evaluateAll(call.extents, symbols, "call '" + call.name + "'");
-    shapes.calls.push_back({std::move(extents.dims), extents.elements, shapes.tasks});
-    if (__builtin_add_overflow(shapes.tasks, extents.elements, &shapes.tasks))
+    Shapes::CallExtents extents{{}, 1, shapes.tasks};
+    for (const Expression &extent : call.extents) {
+      extents.extents.push_back(std::max<int64_t>(extent.evaluate(symbols), 0)); // a negative grid has no tasks
+      extents.tasks = multiply(extents.tasks, extents.extents.back(), "number of tasks of call '" + call.name + "'");
+    }
+    if (__builtin_add_overflow(shapes.tasks, extents.tasks, &shapes.tasks))
       throw Error(EVT_ERROR_ARGUMENT, "number of tasks does not fit in 64 bits");
+    shapes.calls.push_back(std::move(extents));
   }
 
   for (const Region &region : manifest.regions) {

@@ -30,7 +30,7 @@ evt_schedule chooseSchedule(const Manifest &manifest, const std::string &wanted)
     const ScheduleSupport &support = manifest.schedules[s];
     if (wanted.empty() ? support.supported : wanted == scheduleNames[s]) {
       if (!support.supported)
-        refuse("schedule '" + wanted + "' is not supported by graph '" + manifest.graph + "': " + support.reason);
+        refuse("schedule '" + wanted + "' is not supported by graph '" + manifest.graph + "': " + support.why);
       return static_cast<evt_schedule>(s);
     }
   }
@@ -103,6 +103,8 @@ std::shared_ptr<Program::Run> Program::makeRun(Binding binding, const LaunchOpti
   run->memories.insert(run->memories.end(), workspace_->buffers().begin(), workspace_->buffers().end());
   run->regions = workspace_->regions();
   run->status.resize(workers);
+  for (Run::StatusLine &line : run->status)
+    line.status.task = -1; // no task yet: 0 would be the first one
   try {
     run->done.resize(static_cast<size_t>(run->binding.shapes.tasks));
   } catch (const std::exception &) {

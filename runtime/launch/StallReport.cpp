@@ -225,7 +225,7 @@ public:
       std::string current = "task " + std::to_string(status.task) + " of " + callName(status.call);
       switch (status.state) {
       case EVT_RUNNING:
-        text += " runs " + current;
+        text += status.task < 0 ? " has not begun a task" : " runs " + current;
         break;
       case EVT_WAITING: {
         std::optional<uint32_t> received = evidence_.received(status.event, status.element);

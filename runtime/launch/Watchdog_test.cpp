@@ -33,11 +33,11 @@ TEST(Watchdog, ZeroSecondsNeverExpire) {
 TEST(Stall, NamesTheElementItsWaiterAndTheMissingNotifier) {
   auto program = handWritten("row_sum");
   RowSumArguments arguments(3);
-  LaunchOptions options{.workers = 1, .watchdogSeconds = 0.1, .injectCall = 0, .injectTask = 6};
+  LaunchOptions options{.workers = 1, .watchdogSeconds = 0.5, .injectCall = 0, .injectTask = 6};
   // With one worker: 12 partial sums, of which one is not done, then total(0), then total(1) blocks.
   EXPECT_EQ(
       messageOf(EVT_ERROR_STUCK, [&] { program->launch(arguments.values(), options); }),
-      "graph 'row_sum' is stuck: no task finished for 0.1 s; 12 of 15 tasks are done (schedule static, 1 worker)\n"
+      "graph 'row_sum' is stuck: no task finished for 0.5 s; 12 of 15 tasks are done (schedule static, 1 worker)\n"
       "  done[1] has received 3 of 4 notifications\n"
       "    waited for by total(1), on worker 0\n"
       "    not notified by partial(1, 2), on no worker");
@@ -48,10 +48,10 @@ TEST(Stall, NamesTheElementItsWaiterAndTheMissingNotifier) {
 TEST(Stall, BlamesTheRootOfAChain) {
   auto program = handWritten("chain");
   std::vector<evt_value> values = {{nullptr, 4}};
-  LaunchOptions options{.workers = 2, .watchdogSeconds = 0.1, .injectCall = 0, .injectTask = 2};
+  LaunchOptions options{.workers = 2, .watchdogSeconds = 0.8, .injectCall = 0, .injectTask = 2};
   // Worker 0 runs first(0), first(2), second(0), then waits in second(2); worker 1 runs all of its tasks.
   EXPECT_EQ(messageOf(EVT_ERROR_STUCK, [&] { program->launch(values, options); }),
-            "graph 'chain' is stuck: no task finished for 0.1 s; 8 of 12 tasks are done (schedule static, 2 workers)\n"
+            "graph 'chain' is stuck: no task finished for 0.8 s; 8 of 12 tasks are done (schedule static, 2 workers)\n"
             "  ready[2] has received 0 of 1 notifications\n"
             "    waited for by second(2), on worker 0\n"
             "    not notified by first(2), on no worker\n"
@@ -64,10 +64,10 @@ TEST(Stall, ReportsWorkersWhereTheKernelCannotExplain) {
   HostTensor flag(DataType::i32, {1});
   DLTensor view = flag.dlpack();
   std::vector<evt_value> values = {{&view, 0}, {nullptr, 6}};
-  LaunchOptions options{.workers = 2, .watchdogSeconds = 0.1};
+  LaunchOptions options{.workers = 2, .watchdogSeconds = 0.8};
   EXPECT_EQ(
       messageOf(EVT_ERROR_STUCK, [&] { program->launch(values, options); }),
-      "graph 'faults' is stuck: no task finished for 0.1 s; 0 of 128 tasks are done (schedule static, 2 workers)\n"
+      "graph 'faults' is stuck: no task finished for 0.8 s; 0 of 128 tasks are done (schedule static, 2 workers)\n"
       "  worker 0 waits in task 5 of experts for ready[1, 1], which has received 0 of 7 notifications\n"
       "  worker 1 has left");
 }
@@ -78,10 +78,10 @@ TEST(Stall, WorkersThatCannotBeStoppedAreLeftBehind) {
   std::vector<evt_value> values = {{&view, 0}, {nullptr, 5}};
   {
     auto program = handWritten("faults");
-    LaunchOptions options{.workers = 1, .watchdogSeconds = 0.1};
+    LaunchOptions options{.workers = 1, .watchdogSeconds = 0.5};
     EXPECT_EQ(
         messageOf(EVT_ERROR_STUCK, [&] { program->launch(values, options); }),
-        "graph 'faults' is stuck: no task finished for 0.1 s; 0 of 128 tasks are done (schedule static, 1 worker)\n"
+        "graph 'faults' is stuck: no task finished for 0.5 s; 0 of 128 tasks are done (schedule static, 1 worker)\n"
         "  worker 0 runs task 3 of experts\n"
         "  workers did not leave when told to: they still use the arguments, and the graph cannot be launched again");
     EXPECT_EQ(messageOf(EVT_ERROR_STUCK, [&] { program->launch(values, options); }),

@@ -10,6 +10,7 @@
 
 #include <cstring>
 #include <sched.h>
+#include <unistd.h>
 
 namespace handwritten {
 
@@ -96,10 +97,13 @@ private:
     __atomic_store_n(&status.element, element, __ATOMIC_RELAXED);
     __atomic_store_n(&status.count, count, __ATOMIC_RELAXED);
     __atomic_store_n(&status.state, uint32_t(EVT_WAITING), __ATOMIC_RELEASE);
-    while (!complete()) {
+    for (int tries = 0; !complete(); ++tries) {
       if (aborted())
         return false;
-      sched_yield();
+      if (tries < 100)
+        sched_yield();
+      else
+        usleep(50); // on a loaded machine a spinning waiter would keep the notifier from running
     }
     __atomic_store_n(&status.state, uint32_t(EVT_RUNNING), __ATOMIC_RELEASE);
     return true;

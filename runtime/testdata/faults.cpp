@@ -34,7 +34,7 @@ extern "C" void evt_kernel_worker(const evt_launch *launch, uint32_t id) {
     case 5: // stuck in a body, deaf to the abort flag, until the caller sets flag[0]
       worker.begin(0, 3, 3, coord, 2);
       while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0)
-        sched_yield();
+        usleep(1000);
       __atomic_store_n(flag, 2, __ATOMIC_RELEASE);
       break;
     case 6: // waits for what nobody notifies

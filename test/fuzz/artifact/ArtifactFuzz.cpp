@@ -5,7 +5,7 @@
 //
 // What must happen depends on the damage:
 //   bytes of the kernel      an error: size and fingerprint are checked before it is loaded
-//   bytes of the manifest    an error; or, if the damage hit nothing that means anything, a run like the original's
+//   bytes of the manifest    an error: its own checksum tells
 //   meaning of the manifest  its checksum is made to match again, so the checks behind it must stand by themselves:
 //                            an error, or arguments and workspace are prepared. It is not run: sizes that agree with
 //                            each other but not with the kernel are beyond what a reader can see
@@ -113,7 +113,7 @@ Outcome load(const Case &damaged, const std::string &manifest, const Options &op
   bool unchanged = damaged.manifest == manifest && damaged.damage != Case::Damage::kernel;
   try {
     Program program(loadArtifact(directory.string()));
-    if (damaged.damage == Case::Damage::kernel)
+    if (!unchanged && damaged.damage != Case::Damage::manifestMeaning)
       return mustBeRefused;
     Arguments arguments(original, options.arguments);
     program.prepare(arguments.values);

@@ -130,7 +130,11 @@ def run_example(build, name, quick):
         if complaint is not None:
             print(f"{name}: does not compile\n{complaint.rstrip()}")
             return 0, len(lines) * len(combinations)
-        program = launcher.Library(find_library(build)).load(artifact)
+        try:
+            program = launcher.Library(find_library(build)).load(artifact)
+        except launcher.LaunchError as error:
+            print(f"{name}: does not load: {error}")
+            return 0, len(lines) * len(combinations)
         passed, problems = 0, []
         for line in lines:
             case = Case(reference, program, line)

@@ -1,0 +1,28 @@
+#include "tools/evt/CompileOptions.h"
+
+#include "tools/evt/Command.h"
+
+namespace evt::tool {
+
+void addGraphOption(CLI::App *command, CompileOptions &options) {
+  command->add_option("--graph", options.graph, "which graph of the module; needed only if it has several")
+      ->type_name("NAME");
+}
+
+void addCompileOptions(CLI::App *command, CompileOptions &options) {
+  addGraphOption(command, options);
+  command->add_option("--cxx", options.cxx, "the C++ compiler for the emitted source")
+      ->type_name("PROGRAM")
+      ->capture_default_str();
+  command->add_option("--march", options.march, "the machine to compile for, as the C++ compiler names it")
+      ->type_name("ARCH")
+      ->capture_default_str();
+  addRepeatable(command, "--cxxflag", options.cxxFlags,
+                "one more flag for the C++ compiler, as in --cxxflag=-fsanitize=thread; may be repeated")
+      ->type_name("FLAG");
+  command->add_flag(
+      "--no-verify", [&options](int64_t) { options.verify = false; },
+      "do not prove the program: trust its events as they are");
+}
+
+} // namespace evt::tool

@@ -1,0 +1,29 @@
+// Options of every command that compiles a program.
+#ifndef EVT_TOOLS_EVT_COMPILEOPTIONS_H
+#define EVT_TOOLS_EVT_COMPILEOPTIONS_H
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace evt::tool {
+
+struct CompileOptions {
+  std::string graph; // empty: the only one of the module
+  std::string cxx = "c++";
+  std::string march = "native";
+  std::vector<std::string> cxxFlags;
+  bool verify = true;
+};
+
+/// --graph
+void addGraphOption(CLI::App *command, CompileOptions &options);
+/// --graph, --cxx, --march, --cxxflag, --no-verify
+void addCompileOptions(CLI::App *command, CompileOptions &options);
+
+} // namespace evt::tool
+
+#endif

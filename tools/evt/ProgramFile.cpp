@@ -1,0 +1,56 @@
+#include "tools/evt/ProgramFile.h"
+
+#include "tools/evt/Failure.h"
+#include "tools/evt/Frontend.h"
+#include "tools/evt/Log.h"
+#include "tools/evt/Words.h"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace fs = std::filesystem;
+
+namespace evt::tool {
+
+TemporaryDirectory::TemporaryDirectory() {
+  std::error_code error;
+  fs::path base = fs::temp_directory_path(error);
+  std::string pattern = (error ? "." : base.string()) + "/evt-XXXXXX";
+  if (!mkdtemp(pattern.data()))
+    throw Failure(ExitCode::missing, "cannot create a directory in '" + fs::path(pattern).parent_path().string() +
+                                         "': " + std::strerror(errno));
+  path_ = pattern;
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+void compileWithWarnings(const std::string &file, const CompileOptions &options, const std::string &directory) {
+  std::vector<std::string> names;
+  for (const ObligationRecord &obligation : compileProgram(file, options, directory))
+    names.push_back(obligation.name);
+  if (!options.verify)
+    logWarning("'" + file + "' was not proved: --no-verify trusts its events");
+  else if (!names.empty())
+    logInfo(counted(names.size(), "obligation") + " left to 'evt run --check': " + joined(names));
+}
+
+OpenedProgram openProgram(const std::string &path, const CompileOptions &options) {
+  OpenedProgram opened;
+  std::error_code error;
+  if (!fs::exists(path, error))
+    throw Failure(ExitCode::wrongInput,
+                  "cannot read '" + path + "': " + (error ? error.message() : "No such file or directory"));
+  std::string artifact = path;
+  if (!fs::is_directory(path, error)) {
+    opened.compiled = std::make_unique<TemporaryDirectory>();
+    artifact = opened.compiled->path() / "artifact";
+    compileWithWarnings(path, options, artifact);
+  }
+  opened.program = std::make_unique<runtime::Program>(runtime::loadArtifact(artifact));
+  return opened;
+}
+
+} // namespace evt::tool

@@ -1,0 +1,246 @@
+#include "tools/evt/Run.h"
+
+#include "runtime/Error.h"
+#include "runtime/tensor/Npy.h"
+#include "tools/evt/Arguments.h"
+#include "tools/evt/CompileOptions.h"
+#include "tools/evt/Failure.h"
+#include "tools/evt/Injection.h"
+#include "tools/evt/LaunchSettings.h"
+#include "tools/evt/Log.h"
+#include "tools/evt/Observation.h"
+#include "tools/evt/ProgramFile.h"
+#include "tools/evt/RunReport.h"
+#include "tools/evt/Words.h"
+
+#include <iostream>
+#include <map>
+
+namespace evt::tool {
+namespace {
+
+struct RunOptions {
+  std::string program;
+  CompileOptions compile;
+  ArgumentOptions arguments;
+  std::vector<std::string> out, expect; // NAME=FILE
+  double tolerance = 1e-5;
+  std::string schedule, trace, inject;
+  unsigned workers = 0;
+  unsigned repeat = 0; // 0: not given
+  uint64_t perturb = 0;
+  double watchdog = EVT_DEFAULT_WATCHDOG_SECONDS;
+  bool check = false, json = false;
+
+  bool observed() const { return check || !trace.empty(); }
+};
+
+/// One `evt run`, step by step.
+class Runner {
+public:
+  explicit Runner(const RunOptions &options)
+      : options_(options), opened_(openProgram(options.program, options.compile)),
+        arguments_(std::make_shared<Arguments>(manifest(), options.arguments)) {}
+
+  void run() {
+    readExpectations();
+    for (const std::string &text : options_.out)
+      arguments_->tensor("--out", nameAndValue("--out", text).first);
+    binding_ = opened_.program->prepare(arguments_->values());
+    launch_.schedule = options_.schedule;
+    launch_.workers = options_.workers ? options_.workers : defaultWorkers();
+    launch_.watchdogSeconds = options_.watchdog;
+    launch_.perturb = options_.perturb;
+    if (!options_.inject.empty()) {
+      Injection injection = parseInjection(options_.inject, manifest(), binding_.shapes);
+      launch_.injectCall = injection.call;
+      launch_.injectTask = injection.task;
+    }
+    begin();
+    unsigned plain = options_.repeat ? options_.repeat : options_.observed() ? 0 : 1;
+    for (unsigned i = 0; i < plain; ++i)
+      report_.seconds.push_back(launch(nullptr).seconds);
+    if (options_.observed())
+      observe();
+    writeOutputs();
+    std::cout << (options_.json ? toJson(report_) : toText(report_));
+    if (!report_.ok())
+      throw Failure(ExitCode::checkFailed, joined(report_.failures, "; "));
+  }
+
+private:
+  const runtime::Manifest &manifest() const { return opened_.manifest(); }
+
+  // Before anything runs, so that a wrong name or file costs nothing.
+  void readExpectations() {
+    for (const std::string &text : options_.expect) {
+      auto [name, file] = nameAndValue("--expect", text);
+      arguments_->tensor("--expect", name);
+      expected_.insert_or_assign(name, std::pair(file, runtime::readNpy(file)));
+    }
+  }
+
+  void begin() {
+    report_.graph = manifest().graph;
+    for (size_t s = 0; s < manifest().symbols.size(); ++s)
+      report_.symbols.emplace_back(manifest().symbols[s].name, binding_.symbols[s]);
+  }
+
+  runtime::LaunchStats launch(const std::shared_ptr<observe::Recorder> &recorder) {
+    if (launches_++)
+      arguments_->restore();
+    runtime::LaunchStats stats = launchKept(*opened_.program, arguments_, recorder, launch_);
+    report_.schedule = runtime::scheduleNames[stats.schedule];
+    report_.workers = stats.workers;
+    report_.tasks = stats.tasks;
+    compareWithFirst();
+    return stats;
+  }
+
+  // Results are the same bits in every launch; a difference is a defect worth more than any result.
+  void compareWithFirst() {
+    for (size_t number : arguments_->written()) {
+      uint64_t fingerprint = fingerprintOf(arguments_->at(number));
+      auto [first, inserted] = fingerprints_.try_emplace(number, fingerprint);
+      if (!inserted && first->second != fingerprint)
+        report_.failures.push_back("'" + manifest().arguments[number].name + "' of launch " +
+                                   std::to_string(launches_) + " differs from launch 1, required the same bits");
+    }
+  }
+
+  void observe() {
+    observe::RecorderOptions recording;
+    recording.accesses = recording.notifies = options_.check;
+    auto recorder = std::make_shared<observe::Recorder>(launch_.workers, recording);
+    observe::ProgramDescription program = describeProgram(manifest(), binding_.shapes);
+    std::string caption = describeSymbols(manifest(), binding_.symbols);
+    try {
+      report_.observedSeconds = launch(recorder).seconds;
+    } catch (const runtime::Error &error) {
+      // A run that was cut short is worth looking at, unless workers that did not leave still write to the recorder.
+      bool cutShort = error.code() == EVT_ERROR_STUCK || error.code() == EVT_ERROR_FAULT;
+      bool gone = std::string(error.what()).find("did not leave") == std::string::npos;
+      if (!options_.trace.empty() && cutShort && gone)
+        writeTrace(options_.trace, *recorder, program, caption);
+      throw;
+    }
+    if (!options_.trace.empty())
+      writeTrace(options_.trace, *recorder, program, caption + (caption.empty() ? "" : ", ") + report_.schedule);
+    if (!options_.check)
+      return;
+    report_.check = checkRun(*recorder, manifest(), binding_.shapes);
+    report_.obligations = manifest().obligations;
+    if (!report_.check->refusal.empty())
+      report_.failures.push_back("nothing was checked: " + report_.check->refusal);
+    else if (!report_.check->clean())
+      report_.failures.push_back("the check found " + counted(totalOf(*report_.check), "defect"));
+  }
+
+  static uint64_t totalOf(const observe::CheckReport &check) {
+    uint64_t total = 0;
+    for (const observe::Finding &finding : check.findings)
+      total += finding.total;
+    return total;
+  }
+
+  void writeOutputs() {
+    for (const std::string &text : options_.out) {
+      auto [name, file] = nameAndValue("--out", text);
+      runtime::writeNpy(file, arguments_->tensor("--out", name));
+    }
+    for (size_t number : arguments_->written()) {
+      const runtime::HostTensor &tensor = arguments_->at(number);
+      OutputReport output{manifest().arguments[number].name, tensor.type(), tensor.shape(), fingerprintOf(tensor), {}};
+      if (auto found = expected_.find(output.name); found != expected_.end()) {
+        auto &[file, reference] = found->second;
+        output.expectation = compareWith(file, tensor, reference, options_.tolerance);
+        if (!output.expectation->met())
+          report_.failures.push_back("'" + output.name + "' differs from '" + file + "'");
+      }
+      report_.outputs.push_back(std::move(output));
+    }
+  }
+
+  const RunOptions &options_;
+  OpenedProgram opened_;
+  std::shared_ptr<Arguments> arguments_;
+  runtime::Binding binding_;
+  runtime::LaunchOptions launch_;
+  RunReport report_;
+  std::map<std::string, std::pair<std::string, runtime::HostTensor>> expected_;
+  std::map<size_t, uint64_t> fingerprints_; // of the first launch
+  unsigned launches_ = 0;
+};
+
+void run(const RunOptions &options) {
+  // What is wrong with the command line alone is said before anything is compiled.
+  if (!options.schedule.empty())
+    requireOneOf("--schedule", options.schedule, scheduleNames());
+  if (!options.trace.empty())
+    requireTraceName(options.trace);
+  requireWatchdog(options.watchdog);
+  if (!(options.tolerance >= 0))
+    throw Failure(ExitCode::wrongInput, "--tol is " + shortNumber(options.tolerance) + ", required at least 0");
+  Runner(options).run();
+}
+
+} // namespace
+
+void addRun(Commands &commands) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App *command =
+      commands.add("run", "run a program on given arguments",
+                   "Runs an artifact, or a .mlir file after compiling it to a temporary one. Arguments are given by "
+                   "name; outputs that "
+                   "are not given are allocated from the shapes of the others and hold NaN (or bytes 0xA5) before the "
+                   "run. Prints the "
+                   "time and a checksum of every output, which depends on neither the schedule nor the number of "
+                   "workers. With --check "
+                   "every access of every task is recorded and judged by the events alone, obligations included.",
+                   {"evt run examples/row_sum/row_sum.mlir --in x='random(37x4096)' --out y=y.npy",
+                    "evt run row_sum.evt --size n=37 --in x=random --schedule ticket --workers 4 --repeat 20",
+                    "evt run row_sum.evt --size n=37 --in x=random --check --trace timeline.html",
+                    "evt run row_sum.evt --size n=3 --in x=random --inject drop-notify=partial:1,2 --watchdog 1"},
+                   [options] { run(*options); });
+  command->add_option("PROGRAM", options->program, "an artifact directory or a .mlir file")->required();
+  addArgumentOptions(command, options->arguments);
+  addRepeatable(command, "--out", options->out, "write an argument to a .npy file after the run; may be repeated")
+      ->type_name("NAME=FILE");
+  addRepeatable(command, "--expect", options->expect,
+                "compare an output with a .npy file; exit code 1 if it differs; may be repeated")
+      ->type_name("NAME=FILE");
+  command
+      ->add_option("--tol", options->tolerance,
+                   "the largest |result - expected| / |expected| of an output of floats; integers must be equal")
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  command
+      ->add_option("--schedule", options->schedule,
+                   "static, ticket or dynamic (default: the first that the artifact supports)")
+      ->type_name("NAME");
+  command->add_option("--workers", options->workers, "how many threads; 0 is one for each CPU")
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--repeat", options->repeat, "launch N times and print the median time (default: 1)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--check", options->check,
+                    "record a launch and check that events order its accesses and that counts are exact; exit code 1 "
+                    "and a report otherwise");
+  command->add_option("--trace", options->trace, "record a launch as a page (.html) or for Perfetto (.json)")
+      ->type_name("FILE");
+  command->add_option("--perturb", options->perturb, "a seed: workers stall at random points; 0 is off")
+      ->type_name("SEED")
+      ->capture_default_str();
+  command->add_option("--inject", options->inject, "drop the notifications of one task: drop-notify=CALL:COORD")
+      ->type_name("FAULT");
+  command
+      ->add_option("--watchdog", options->watchdog,
+                   "stop a launch in which no task finishes for so long, and say why; 0 is never")
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "print the result as JSON");
+  addCompileOptions(command, options->compile);
+}
+
+} // namespace evt::tool

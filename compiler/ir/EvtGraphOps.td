@@ -162,7 +162,9 @@ def RepeatOp : Evt_Op<"repeat", [SingleBlockImplicitTerminator<"EndOp">, Recursi
   }];
 }
 
-def CallOp : Evt_Op<"call", [AttrSizedOperandSegments, SingleBlockImplicitTerminator<"EndOp">, RecursiveMemoryEffects,
+// A call has no declared effects, which means any: even one whose protocol is empty reads and writes what its device
+// function does, and must not be removed as dead.
+def CallOp : Evt_Op<"call", [AttrSizedOperandSegments, SingleBlockImplicitTerminator<"EndOp">,
                              ParentOneOf<["GraphOp", "RepeatOp"]>,
                              DeclareOpInterfaceMethods<SymbolUserOpInterface>,
                              DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {

@@ -36,41 +36,53 @@ isl::pw_aff fold(const std::vector<isl::pw_aff> &terms, bool takeMax) {
   return result.coalesce();
 }
 
+/// Bounds of an image coordinate; none if it has no bounds.
+std::optional<DimBounds> boundsIfAny(const isl::map &relation, unsigned dim) {
+  try {
+    return imageBounds(relation, dim);
+  } catch (const isl::exception_quota &) {
+    throw;
+  } catch (const isl::exception &) {
+    return std::nullopt; // isl calls an infinite minimum or maximum an error
+  }
+}
+
 /// One box around `target`, its bounds made simple and defined everywhere without adding anything where possible.
 IndexBox fit(const isl::map &target, const isl::set &domain, const isl::set &shape) {
+  // What the tasks' domain and the shape imply need not be said: it only makes cases at the borders.
+  isl::map open =
+      target.gist(isl::manage(checked(target.ctx(), isl_map_from_domain_and_range(domain.copy(), shape.copy()))));
   Bounds bounds;
   for (unsigned dim = 0; dim < target.range_tuple_dim(); ++dim) {
-    DimBounds ends = imageBounds(target, dim);
-    bounds.lo.push_back(ends.lo.coalesce());
-    bounds.hi.push_back(ends.hi.coalesce());
+    std::optional<DimBounds> ends = boundsIfAny(open, dim);
+    if (!ends)
+      ends = imageBounds(target, dim);
+    bounds.lo.push_back(ends->lo.coalesce());
+    bounds.hi.push_back(ends->hi.coalesce());
   }
   isl::map box = relationOf(bounds, domain, shape);
   for (bool upper : {false, true})
     for (size_t dim = 0; dim < bounds.lo.size(); ++dim) {
       isl::pw_aff &bound = upper ? bounds.hi[dim] : bounds.lo[dim];
-      isl::pw_aff original = bound;
-      std::vector<isl::pw_aff> candidates = extendedPieces(original);
-      std::vector<isl::pw_aff> terms = candidates;
-      // The tighter fold first: it is exact for the bounds of a convex set. The looser always contains the target.
-      candidates.push_back(fold(terms, !upper));
-      candidates.push_back(fold(terms, upper));
-      bool simple = false;
-      for (const isl::pw_aff &candidate : candidates) {
-        bound = candidate;
-        if ((simple = relationOf(bounds, domain, shape).is_equal(box)))
-          break;
+      std::vector<isl::pw_aff> terms = extendedPieces(bound);
+      std::vector<isl::pw_aff> candidates = terms;
+      if (terms.size() > 1) {
+        // The tighter fold first: it is exact for the bounds of a convex set. The looser always contains the target.
+        candidates.push_back(fold(terms, !upper));
+        candidates.push_back(fold(terms, upper));
       }
-      for (size_t i = terms.size(); !simple && i < candidates.size(); ++i) {
+      bool simple = false;
+      for (size_t i = 0; i < candidates.size() && !simple; ++i) {
+        bound = candidates[i];
+        simple = relationOf(bounds, domain, shape).is_equal(box);
+      }
+      for (size_t i = terms.size() > 1 ? terms.size() : 0; i < candidates.size() && !simple; ++i) {
         bound = candidates[i];
         simple = box.is_subset(relationOf(bounds, domain, shape));
       }
       box = relationOf(bounds, domain, shape);
     }
   return bounds;
-}
-
-bool isBox(const isl::map &relation, const isl::set &shape) {
-  return boxHull(relation).intersect_range(shape).is_equal(relation);
 }
 
 //===----------------------------------------------------------------------===//
@@ -86,27 +98,64 @@ bool inside(const Offset &offset, const Offset &lo, const Offset &hi) {
   return true;
 }
 
-/// The differences between a task's indices and its first coordinates, over all tasks and symbols, if they are few.
-std::optional<std::vector<Offset>> offsetsOf(const isl::map &relation) {
-  constexpr long maxOffsets = 64;
-  isl::ctx ctx = relation.ctx();
-  unsigned dims = relation.range_tuple_dim();
-  if (relation.domain_tuple_dim() < dims)
-    return std::nullopt;
+/// Which coordinate of the task each index follows, and the differences that occur.
+struct Offsets {
+  std::vector<unsigned> anchors;
+  std::vector<Offset> values;
+};
+
+/// The differences of each index and the task's coordinate `anchors[dim]`, over all tasks and symbols.
+isl::set differences(const isl::map &relation, const std::vector<unsigned> &anchors) {
+  std::string coordinates, chosen;
+  for (unsigned dim = 0; dim < relation.domain_tuple_dim(); ++dim)
+    coordinates += (dim ? ", c" : "c") + std::to_string(dim);
+  for (size_t i = 0; i < anchors.size(); ++i)
+    chosen += (i ? ", c" : "c") + std::to_string(anchors[i]);
+  isl::map choose(relation.ctx(), "{ [" + coordinates + "] -> [" + chosen + "] }");
   isl_map *unnamed = isl_map_reset_tuple_id(isl_map_reset_tuple_id(relation.copy(), isl_dim_in), isl_dim_out);
-  unnamed = isl_map_project_out(unnamed, isl_dim_in, dims, relation.domain_tuple_dim() - dims);
-  isl::set offsets = isl::manage(checked(ctx, isl_map_deltas(unnamed))).project_out_all_params();
-  if (isl_set_is_bounded(offsets.get()) != isl_bool_true)
+  isl::map anchored = isl::manage(checked(relation.ctx(), unnamed)).apply_domain(choose);
+  return anchored.deltas().project_out_all_params();
+}
+
+/// The number of points of a set without symbols, if it is between 1 and `most`.
+std::optional<long> fewPoints(const isl::set &set, long most) {
+  if (set.is_empty() || isl_set_is_bounded(set.get()) != isl_bool_true)
     return std::nullopt;
-  isl::val number = isl::manage(checked(ctx, isl_set_count_val(offsets.get())));
-  if (!number.is_int() || number.num_si() > maxOffsets)
+  isl::val number = isl::manage(checked(set.ctx(), isl_set_count_val(set.get())));
+  return number.is_int() && number.num_si() <= most ? std::optional<long>(number.num_si()) : std::nullopt;
+}
+
+std::optional<Offsets> offsetsOf(const isl::map &relation) {
+  constexpr long maxOffsets = 64;
+  Offsets result;
+  unsigned dims = relation.range_tuple_dim();
+  for (unsigned dim = 0; dim < dims; ++dim) {
+    isl_map *one = isl_map_project_out(relation.copy(), isl_dim_out, dim + 1, dims - dim - 1);
+    isl::map index = isl::manage(checked(relation.ctx(), isl_map_project_out(one, isl_dim_out, 0, dim)));
+    // Between tasks of one call a coordinate follows itself; otherwise the one that it stays closest to.
+    std::optional<long> least;
+    unsigned anchor = dim;
+    if (relation.domain_tuple_dim() == dims && fewPoints(differences(index, {dim}), maxOffsets))
+      least = 1;
+    for (unsigned coordinate = 0; coordinate < relation.domain_tuple_dim(); ++coordinate) {
+      std::optional<long> number = fewPoints(differences(index, {coordinate}), least ? *least - 1 : maxOffsets);
+      if (number) {
+        least = number;
+        anchor = coordinate;
+      }
+    }
+    if (!least)
+      return std::nullopt;
+    result.anchors.push_back(anchor);
+  }
+  isl::set offsets = differences(relation, result.anchors);
+  if (!fewPoints(offsets, maxOffsets))
     return std::nullopt;
-  std::vector<Offset> result;
   offsets.foreach_point([&](isl::point point) {
     Offset offset;
     for (unsigned dim = 0; dim < dims; ++dim)
       offset.push_back(coordinate(point, dim));
-    result.push_back(offset);
+    result.values.push_back(offset);
   });
   return result;
 }
@@ -138,12 +187,12 @@ std::vector<std::pair<Offset, Offset>> coverOffsets(const std::vector<Offset> &o
   return boxes;
 }
 
-IndexBox movedBox(const isl::set &domain, const Offset &lo, const Offset &hi) {
+IndexBox movedBox(const isl::set &domain, const std::vector<unsigned> &anchors, const Offset &lo, const Offset &hi) {
   IndexBox box;
   for (size_t dim = 0; dim < lo.size(); ++dim) {
     isl_local_space *space = isl_local_space_from_space(domain.space().release());
-    isl::pw_aff coordinate = isl::manage(checked(
-        domain.ctx(), isl_pw_aff_from_aff(isl_aff_var_on_domain(space, isl_dim_set, static_cast<unsigned>(dim)))));
+    isl::pw_aff coordinate = isl::manage(
+        checked(domain.ctx(), isl_pw_aff_from_aff(isl_aff_var_on_domain(space, isl_dim_set, anchors[dim]))));
     box.lo.push_back(coordinate.add_constant(static_cast<long>(lo[dim])));
     box.hi.push_back(coordinate.add_constant(static_cast<long>(hi[dim])));
   }
@@ -165,32 +214,30 @@ isl::map boxesRelation(const std::vector<IndexBox> &boxes, const isl::set &domai
 }
 
 std::vector<IndexBox> coverByBoxes(const isl::map &relation, const isl::set &domain, const isl::set &shape) {
-  isl::map target = relation.coalesce();
   constexpr unsigned maxBoxes = 4;
-  if (!isBox(target, shape) && target.n_basic_map() <= maxBoxes) {
-    std::vector<IndexBox> boxes;
-    bool allBoxes = true;
-    target.foreach_basic_map([&](isl::basic_map piece) {
-      allBoxes = allBoxes && isBox(isl::map(piece), shape);
-      if (allBoxes)
-        boxes.push_back(fit(isl::map(piece), domain, shape));
-    });
-    if (allBoxes)
-      return boxes;
-  }
+  isl::map target = relation.coalesce();
+  IndexBox around = fit(target, domain, shape);
+  if (boxRelation(around, domain, shape).is_equal(target))
+    return {around};
   if (std::optional<std::vector<IndexBox>> moved = coverByOffsets(target, domain))
     if (moved->size() <= maxBoxes && boxesRelation(*moved, domain, shape).is_equal(target))
       return *moved;
-  return {fit(target, domain, shape)};
+  if (target.n_basic_map() > 1 && target.n_basic_map() <= maxBoxes) {
+    std::vector<IndexBox> boxes;
+    target.foreach_basic_map([&](isl::basic_map piece) { boxes.push_back(fit(isl::map(piece), domain, shape)); });
+    if (boxesRelation(boxes, domain, shape).is_equal(target))
+      return boxes;
+  }
+  return {around};
 }
 
 std::optional<std::vector<IndexBox>> coverByOffsets(const isl::map &relation, const isl::set &domain) {
-  std::optional<std::vector<Offset>> offsets = offsetsOf(relation);
+  std::optional<Offsets> offsets = offsetsOf(relation);
   if (!offsets)
     return std::nullopt;
   std::vector<IndexBox> boxes;
-  for (const auto &[lo, hi] : coverOffsets(*offsets))
-    boxes.push_back(movedBox(domain, lo, hi));
+  for (const auto &[lo, hi] : coverOffsets(offsets->values))
+    boxes.push_back(movedBox(domain, offsets->anchors, lo, hi));
   return boxes;
 }
 

@@ -26,8 +26,8 @@ isl::map boxRelation(const IndexBox &box, const isl::set &domain, const isl::set
 /// Boxes whose union contains `relation` (from `domain` into `shape`). They are equal to it where a few boxes with
 /// simple bounds can be; whoever asks compares.
 std::vector<IndexBox> coverByBoxes(const isl::map &relation, const isl::set &domain, const isl::set &shape);
-/// Boxes around the same constant offsets from the first coordinates of every task, which contain `relation`: for
-/// { t[2] -> E[1] } alone, [t - 1 .. t - 1]. None if the offsets are not constant or too many.
+/// Boxes at the same constant offsets from coordinates of every task, which contain `relation`: for { t[2] -> E[1] }
+/// alone, [t - 1 .. t - 1]. None if the offsets are not constant or too many.
 std::optional<std::vector<IndexBox>> coverByOffsets(const isl::map &relation, const isl::set &domain);
 
 isl::map boxesRelation(const std::vector<IndexBox> &boxes, const isl::set &domain, const isl::set &shape);

@@ -122,6 +122,7 @@ struct Plan {
   std::vector<IndexBox> boxes;
   isl::map induced; // producer -> consumer
   bool exact = false;
+  bool onlyMoreTasks = false; // not exact, but every task that needs something waits for just that
 };
 
 class Planner {
@@ -137,26 +138,26 @@ public:
     for (const isl::map &relation : {need.reduced, need.relation}) {
       isl::map needed = relation.reverse();
       Grouping grouping = chooseGrouping(needed, producer);
-      Plan plan = finish(grouping,
-                         coverByBoxes(needed.apply_range(elementsOf(grouping)), domain, elementsOf(grouping).range()));
+      isl::map awaited = needed.apply_range(elementsOf(grouping));
+      Plan plan = finish(grouping, coverByBoxes(awaited, domain, elementsOf(grouping).range()));
       plan.exact = plan.induced.is_equal(relation);
       if (plan.exact)
         return plan;
+      // Constant offsets add tasks but no other elements; a box around the elements needed may add both, and reach
+      // tasks that come later.
+      if (!coarse)
+        coarse = byOffsets(grouping, awaited);
       if (!coarse && isSound(plan))
         coarse = plan;
     }
-    // A box around the tasks needed may reach tasks that come later. Constant offsets from the consumer's own
-    // coordinates do not: first of all coordinates, then of the iterations both calls share.
+    // All coordinates at constant offsets; or else whole iterations of the producer.
     unsigned iterations = std::min(producer.iterationDims, consumer.iterationDims);
     for (unsigned kept : {producer.domain.tuple_dim(), iterations}) {
       if (coarse)
         break;
       Grouping grouping(producer.domain.tuple_dim(), 0);
       std::fill(grouping.begin(), grouping.begin() + kept, 1);
-      isl::map needed = need.reduced.reverse().apply_range(elementsOf(grouping));
-      if (std::optional<std::vector<IndexBox>> boxes = coverByOffsets(needed, domain))
-        if (Plan plan = finish(grouping, *boxes); isSound(plan))
-          coarse = plan;
+      coarse = byOffsets(grouping, need.reduced.reverse().apply_range(elementsOf(grouping)));
     }
     return coarse;
   }
@@ -168,7 +169,17 @@ private:
 
   Plan finish(const Grouping &grouping, const std::vector<IndexBox> &boxes) const {
     isl::map elements = elementsOf(grouping);
-    return {grouping, boxes, elements.apply_range(boxesRelation(boxes, domain, elements.range()).reverse()), false};
+    return {grouping, boxes, elements.apply_range(boxesRelation(boxes, domain, elements.range()).reverse()), false,
+            false};
+  }
+
+  std::optional<Plan> byOffsets(const Grouping &grouping, const isl::map &awaited) const {
+    std::optional<std::vector<IndexBox>> boxes = coverByOffsets(awaited, domain);
+    if (!boxes)
+      return std::nullopt;
+    Plan plan = finish(grouping, *boxes);
+    plan.onlyMoreTasks = plan.induced.intersect_range(need.reduced.range()).is_equal(need.reduced);
+    return isSound(plan) ? std::optional<Plan>(plan) : std::nullopt;
   }
 
   bool isSound(const Plan &plan) const {
@@ -289,6 +300,8 @@ Inference inferEvents(const TaskGraph &graph, const ProofLimits &limits) {
     if (need.dataDependent)
       wait.why = "which elements of " + memoryNames(graph, need) +
                  " are touched is read from memory, so every task that could touch them is waited for";
+    else if (wait.coarser && plan->onlyMoreTasks)
+      wait.why = "only some tasks of " + consumer.name + " need " + producer.name + ", but all of them wait";
     else if (wait.coarser)
       wait.why = "the tasks of " + producer.name + " that " + consumer.name +
                  " needs are no union of a few boxes, so a box around them is waited for";

@@ -84,6 +84,23 @@ TEST(Infer, StencilWaitsForACrossOfTwoBoxes) {
   expectProved(graph, inference);
 }
 
+/// The stencil after a call that fills the first buffer, which only the first step reads.
+TEST(Infer, WaitOfTheFirstStepBecomesAWaitOfEveryStep) {
+  GraphText text;
+  text.graph = withoutEvents(test::stencil());
+  text.call("begin", {"i", "j"}, "{ C1[i, j] : 0 <= i < h and 0 <= j < w }", "{ C1[i, j] -> [-1, i, j] }")
+      .writes("{ C1[i, j] -> M0[0, i, j] }");
+  Inference inference = inferEvents(text.graph);
+  ASSERT_EQ(inference.events.size(), 2u);
+  const InferredEvent &event = inference.events[1];
+  EXPECT_EQ(event.name, "begin_done");
+  ASSERT_EQ(event.waits.size(), 1u);
+  EXPECT_EQ(event.waits[0].boxes.size(), 2u);
+  EXPECT_TRUE(event.waits[0].coarser);
+  EXPECT_EQ(event.waits[0].why, "only some tasks of step need begin, but all of them wait");
+  expectProved(text.graph, inference);
+}
+
 TEST(Infer, LayersNeedOneEventACall) {
   // Reuse of the buffers in the next layer needs no event of its own: the chain through the layer orders it.
   TaskGraph graph = withoutEvents(test::layers());

@@ -13,6 +13,8 @@ int tupleIndex(const isl::map &relation) { return std::stoi(relation.range_tuple
 
 } // namespace
 
+GraphText::GraphText() { graph.context = set("{ : }"); }
+
 std::string GraphText::withSymbols(const std::string &text) const {
   std::string names;
   for (const Symbol &symbol : graph.symbols)
@@ -26,13 +28,11 @@ isl::set GraphText::set(const std::string &text) const { return isl::set(graph.c
 GraphText &GraphText::symbol(const std::string &name, int64_t min, int64_t max) {
   graph.symbols.push_back({name, min, max});
   isl::set range = set("{ : " + std::to_string(min) + " <= " + name + " <= " + std::to_string(max) + " }");
-  graph.context = graph.context.is_null() ? range : graph.context.intersect(range);
+  graph.context = graph.context.intersect(range);
   return *this;
 }
 
 GraphText &GraphText::memory(const std::string &name, const std::string &shape) {
-  if (graph.context.is_null())
-    graph.context = set("{ : }");
   graph.memories.push_back({name, set(shape), "memory " + name});
   return *this;
 }

@@ -15,6 +15,7 @@ class GraphText {
 public:
   TaskGraph graph;
 
+  GraphText();
   GraphText &symbol(const std::string &name, int64_t min, int64_t max);
   GraphText &memory(const std::string &name, const std::string &shape);
   GraphText &event(const std::string &name, const std::string &shape, const std::string &count);

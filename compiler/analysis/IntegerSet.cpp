@@ -116,11 +116,15 @@ PossiblyNonZero Polynomial::nonZeroOn(const isl::set &set) const {
   if (!stored)
     throwIslError(ctx());
 
+  // Each convex part by itself: n * m is zero where n = 0 and where m = 0, but no equality holds on both.
+  std::vector<Piece> parts;
+  for (Piece &piece : pieces)
+    piece.where.foreach_basic_set([&](isl::basic_set part) { parts.push_back({isl::set(part), piece.polynomial}); });
   PossiblyNonZero result{isl::set::empty(set.space()), true};
-  for (Piece &piece : pieces) {
+  for (Piece &piece : parts) {
     if (piece.where.is_empty())
       continue;
-    // Equalities that hold on the piece may turn a product into an affine expression, or into zero.
+    // Equalities that hold on the part may turn a product into an affine expression, or into zero.
     std::shared_ptr<isl_qpolynomial> simple(
         checked(ctx(), isl_qpolynomial_gist(isl_qpolynomial_copy(piece.polynomial), piece.where.copy())),
         isl_qpolynomial_free);

@@ -1,6 +1,7 @@
 // Collects emitted source, line by line, indented by its braces.
 #pragma once
 
+#include <algorithm>
 #include <sstream>
 #include <string>
 
@@ -8,18 +9,16 @@ namespace evt::emit {
 
 class CodeWriter {
 public:
-  /// Writes one line made of the parts. A line ending in `{` opens a block, one starting with `}` closes it.
+  /// Writes one line made of the parts, indented by the braces that are open before it.
   template <class... Parts> void line(const Parts &...parts) {
     std::ostringstream s;
     (s << ... << parts);
     std::string text = s.str();
-    if (!text.empty() && text.front() == '}')
-      --depth;
     if (!text.empty())
-      out.append(2 * (depth > 0 ? depth : 0), ' ').append(text);
+      out.append(2 * (depth - (text.front() == '}')), ' ').append(text);
     out.push_back('\n');
-    if (!text.empty() && text.back() == '{')
-      ++depth;
+    std::string code = text.substr(0, text.find("//"));
+    depth += std::count(code.begin(), code.end(), '{') - std::count(code.begin(), code.end(), '}');
   }
   /// Writes text of several lines as it is, indented.
   void block(const std::string &text) {
@@ -32,7 +31,7 @@ public:
 
 private:
   std::string out;
-  int depth = 0;
+  long depth = 0;
 };
 
 } // namespace evt::emit

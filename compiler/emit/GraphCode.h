@@ -17,7 +17,8 @@ public:
   const ir::Signature signature;
 
   /// C++ for an index value. Values of `local` (coordinates and results inside a protocol) have names of their own.
-  std::string expression(mlir::Value v, const llvm::DenseMap<mlir::Value, std::string> &local = {}) const;
+  std::string expression(mlir::Value v, const llvm::DenseMap<mlir::Value, std::string> &local) const;
+  std::string expression(mlir::Value v) const { return expression(v, llvm::DenseMap<mlir::Value, std::string>()); }
   /// The same value as an expression of the manifest; null if it depends on an iteration or on memory.
   nlohmann::ordered_json manifestExpression(mlir::Value v) const;
   nlohmann::ordered_json manifestExpression(mlir::AffineExpr e, mlir::ValueRange dims, mlir::ValueRange symbols) const;

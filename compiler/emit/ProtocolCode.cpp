@@ -120,6 +120,10 @@ private:
       out.line("notify_", e, "(use, P", args, ");");
     } else if (Value table = def.getTable()) {
       std::string at = args.empty() ? "0" : args.substr(2);
+      if (Value guard = def.getGuard()) {
+        int g = graph.signature.eventOf(guard);
+        out.line("if (!use.wait_guard(", g, ", P.e", g, ", 0, count_", g, "(P))) return false;");
+      }
       out.line("if (!use.wait_table(", e, ", P.e", e, ", ", elementIndex(e, def), ", P.m",
                graph.signature.memoryOf(table), ", {", at, "}, ", (int64_t)def.getFactor(), ")) return false;");
     } else {

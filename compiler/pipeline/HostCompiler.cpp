@@ -42,7 +42,7 @@ int runCaptured(const std::string &program, const std::vector<std::string> &argu
 std::string HostCompiler::compile(const std::string &source, const std::string &output) const {
   // Contraction is off because it would make a result depend on how the compiler arranged the code around it.
   std::vector<std::string> arguments{"-std=c++20",           "-O3",     "-march=" + march, "-ffp-contract=off", "-fwrapv",
-                                     "-fno-math-errno",      "-fPIC",   "-shared",         "-fno-exceptions",   "-fno-rtti",
+                                     "-fno-math-errno", "-fno-trapping-math",      "-fPIC",   "-shared",         "-fno-exceptions",   "-fno-rtti",
                                      "-fvisibility=hidden", "-pthread", "-I" + includeRoot};
   arguments.insert(arguments.end(), extraFlags.begin(), extraFlags.end());
   arguments.insert(arguments.end(), {"-o", output, source});

@@ -5,11 +5,7 @@
 
 #include "compiler/analysis/extract/Extract.h"
 #include "compiler/transforms/CheckGraph.h"
-#if __has_include("compiler/transforms/InferEvents.h")
 #include "compiler/transforms/InferEvents.h"
-#else
-namespace evt { static mlir::LogicalResult inferEventsOf(ir::GraphOp, const ProofLimits &) { return mlir::failure(); } }
-#endif
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -85,7 +81,7 @@ ir::GraphOp findGraph(ModuleOp module, const std::string &name) {
 
 LogicalResult check(Program &program, const Options &options) {
   if (!hasEvents(program.graph) && hasCalls(program.graph))
-    if (failed(timed(options, "infer events", [&] { return inferEventsOf(program.graph, options.proof); })))
+    if (failed(timed(options, "infer events", [&] { return addInferredEvents(program.graph, options.proof); })))
       return failure();
   return timed(options, "prove", [&]() -> LogicalResult {
     FailureOr<Extraction> model = extractTaskGraph(program.graph);

@@ -18,6 +18,10 @@ struct Polling {
   bool wait(std::uint32_t event, const Counter *counters, std::int64_t element, std::int64_t count) {
     return w.wait(event, counters, element, (std::uint32_t)most(count, 0));
   }
+  /// The event that orders a count in memory.
+  bool wait_guard(std::uint32_t event, const Counter *counters, std::int64_t element, std::int64_t count) {
+    return wait(event, counters, element, count);
+  }
   template <int Rank>
   bool wait_table(std::uint32_t event, const Counter *counters, std::int64_t element, const Memory<std::int32_t, Rank> &m,
                   const std::int64_t (&at)[Rank ? Rank : 1], std::int64_t factor) {
@@ -33,6 +37,9 @@ struct Reporting {
     w.hooks->wait_begin(w.hooks->user, w.id, event, element, count);
     w.hooks->wait_end(w.hooks->user, w.id);
     return true;
+  }
+  bool wait_guard(std::uint32_t event, const Counter *counters, std::int64_t element, std::int64_t count) {
+    return wait(event, counters, element, count);
   }
   template <int Rank>
   bool wait_table(std::uint32_t event, const Counter *counters, std::int64_t element, const Memory<std::int32_t, Rank> &m,
@@ -55,6 +62,8 @@ struct Counting {
     elements += count > 0;
     return true;
   }
+  /// A count in memory completes its element only after its guard, so the guard is not waited for apart.
+  bool wait_guard(std::uint32_t, const Counter *, std::int64_t, std::int64_t) { return true; }
   template <int Rank>
   bool wait_table(std::uint32_t, const Counter *, std::int64_t, const Memory<std::int32_t, Rank> &,
                   const std::int64_t (&)[Rank ? Rank : 1], std::int64_t) {

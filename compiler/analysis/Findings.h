@@ -47,7 +47,8 @@ struct Findings {
 
 /// How much work a proof may cost. Over the limit a question counts as not proved.
 struct ProofLimits {
-  /// Elementary operations of isl for one question (a dependence, a count, an edge).
+  /// Elementary operations of isl for one question (a dependence, a count, an edge); a million take a fraction of a
+  /// second. They shrink when they are reached often.
   unsigned long operations = 4'000'000;
 };
 

@@ -53,7 +53,13 @@ std::vector<Need> collectNeeds(const TaskGraph &graph, const ProofLimits &limits
   OrderProver prover(graph, edges, true);
   std::vector<Need> result;
   for (auto &[ends, need] : found) {
-    need.reduced = need.relation.subtract(prover.indirect(need.producer, need.consumer, limits)).coalesce();
+    isl::map indirect = prover.indirect(need.producer, need.consumer, limits);
+    try {
+      OperationLimit limit(graph.ctx(), limits.operations);
+      need.reduced = need.relation.subtract(indirect).coalesce();
+    } catch (const isl::exception_quota &) {
+      need.reduced = need.relation; // more than necessary
+    }
     if (!need.reduced.is_empty())
       result.push_back(need);
   }

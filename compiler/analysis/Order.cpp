@@ -36,9 +36,17 @@ isl::map coveredPairs(const isl::map &notify, const isl::map &wait) {
   return pairs.subtract(notify.apply_range(missed.reverse())).coalesce();
 }
 
+isl::map certainPairs(const EventUse &notify, const EventUse &wait, const isl::map &notified, const isl::map &waited,
+                      const isl::map &possible) {
+  if (!wait.exact)
+    return isl::map::empty(possible.space());
+  return notify.exact ? possible : coveredPairs(notified, waited);
+}
+
 } // namespace
 
-std::vector<EventEdge> eventEdges(const TaskGraph &graph, const std::vector<CountStatus> &counts) {
+std::vector<EventEdge> eventEdges(const TaskGraph &graph, const std::vector<CountStatus> &counts,
+                                  const ProofLimits &limits) {
   std::vector<EventEdge> result;
   int calls = static_cast<int>(graph.calls.size());
   for (int from = 0; from < calls; ++from)
@@ -59,15 +67,15 @@ std::vector<EventEdge> eventEdges(const TaskGraph &graph, const std::vector<Coun
           edge.possible = notified.apply_range(waited.reverse()).coalesce();
           if (edge.possible.is_empty())
             continue;
-          if (notify.exact && wait.exact)
-            edge.certain = edge.possible;
-          else if (wait.exact)
-            edge.certain = coveredPairs(notified, waited);
-          else
-            edge.certain = isl::map::empty(edge.possible.space());
-          isl::map forward = orderedPairs(at(graph.calls, from).order, waiter.order);
-          if (!edge.certain.is_subset(forward))
-            edge.certain = edge.certain.intersect(forward);
+          edge.certain = isl::map::empty(edge.possible.space());
+          try {
+            OperationLimit limit(graph.ctx(), limits.operations);
+            isl::map pairs = certainPairs(notify, wait, notified, waited, edge.possible);
+            isl::map forward = orderedPairs(at(graph.calls, from).order, waiter.order);
+            edge.certain = pairs.is_subset(forward) ? pairs : pairs.intersect(forward);
+          } catch (const isl::exception_quota &) {
+            // An edge that took too long to make sure of proves nothing.
+          }
           CountStatus status = at(counts, notify.event);
           edge.onCount = status == CountStatus::DataDependent || status == CountStatus::Unproved;
           result.push_back(std::move(edge));
@@ -335,8 +343,12 @@ OrderProver::Answer OrderProver::prove(const Dependence &dependence, const Proof
   } catch (const isl::exception_quota &) {
     limitReached = true;
   }
-  // What is left is computed outside the limit: it must be right even when the search was cut short.
-  return {dependence.relation.subtract(proved).coalesce(), limitReached};
+  try {
+    OperationLimit limit(graph.ctx(), limits.operations);
+    return {dependence.relation.subtract(proved).coalesce(), limitReached};
+  } catch (const isl::exception_quota &) {
+    return {dependence.relation, true};
+  }
 }
 
 isl::map OrderProver::indirect(int from, int to, const ProofLimits &limits) {

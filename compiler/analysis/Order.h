@@ -45,7 +45,8 @@ struct EventEdge {
 
 /// All edges. `counts` has one status per event; edges of a miscounted event are kept, so that one mistake gives one
 /// message.
-std::vector<EventEdge> eventEdges(const TaskGraph &graph, const std::vector<CountStatus> &counts);
+std::vector<EventEdge> eventEdges(const TaskGraph &graph, const std::vector<CountStatus> &counts,
+                                  const ProofLimits &limits = {});
 
 /// Checks that every edge goes strictly forward in program order, which gives freedom from cycles and the progress of
 /// the static and ticket schedules; `progress:<from>-><to>:<event>` where that rests on data.

@@ -136,8 +136,9 @@ std::vector<std::string> countsBetween(const TaskGraph &graph, const std::vector
 
 class OrderCheck {
 public:
-  OrderCheck(const TaskGraph &graph, const std::vector<EventEdge> &edges, const ProofLimits &limits, Findings &findings)
-      : graph(graph), edges(edges), limits(limits), findings(findings), strict(graph, edges, false),
+  OrderCheck(const TaskGraph &graph, const std::vector<EventEdge> &edges, const ProofLimits &baseLimits,
+             Findings &findings)
+      : graph(graph), edges(edges), limits(baseLimits), findings(findings), strict(graph, edges, false),
         trusting(graph, edges, true), repaired(edges) {
     restsOnCounts = std::any_of(edges.begin(), edges.end(), [](const EventEdge &edge) { return edge.onCount; });
   }
@@ -147,6 +148,7 @@ public:
     const Call &sink = at(graph.calls, dependence.sink);
     const Memory &memory = at(graph.memories, dependence.memory);
     OrderProver::Answer answer = strict.prove(dependence, limits);
+    shrinkLimits(answer);
     if (answer.unproved.is_empty())
       return;
     Obligation obligation;
@@ -156,6 +158,7 @@ public:
                        " come after those of " + source.name;
     if (restsOnCounts) {
       answer = trusting.prove(dependence, limits);
+      shrinkLimits(answer);
       if (answer.unproved.is_empty()) {
         std::vector<std::string> counts = countsBetween(graph, edges, dependence.source, dependence.sink);
         obligation.text = what + ": proved if " + joinNames(counts) + (counts.size() == 1 ? " holds" : " hold");
@@ -196,6 +199,11 @@ public:
   }
 
 private:
+  void shrinkLimits(const OrderProver::Answer &answer) {
+    if (answer.limitReached)
+      limits.operations = std::max(limits.operations / 2, 1ul);
+  }
+
   /// Whether the pair would be ordered if the violations reported so far were repaired: one missing event between two
   /// layers leaves every buffer unordered, and one message says it.
   bool followsFromReported(const Dependence &dependence, const Case &example) const {
@@ -217,7 +225,7 @@ private:
 
   const TaskGraph &graph;
   const std::vector<EventEdge> &edges;
-  const ProofLimits &limits;
+  ProofLimits limits; // halved each time they are reached, so that many hard questions do not add up
   Findings &findings;
   OrderProver strict, trusting;
   bool restsOnCounts = false;
@@ -231,7 +239,7 @@ Findings verify(const TaskGraph &graph, const ProofLimits &limits) {
   Findings findings;
   checkNotifiesInside(graph, limits, findings);
   std::vector<CountStatus> counts = checkCounts(graph, limits, findings);
-  std::vector<EventEdge> edges = eventEdges(graph, counts);
+  std::vector<EventEdge> edges = eventEdges(graph, counts, limits);
   checkProgress(graph, edges, limits, findings);
   OrderCheck order(graph, edges, limits, findings);
   std::vector<Dependence> dependences = directDependences(graph, limits.operations);

@@ -22,11 +22,37 @@ const char *nameOf(ViolationKind kind) {
   return "";
 }
 
+/// A ragged call reads its table to find out which tasks exist, before any task could wait: only a guard orders that.
+/// The proofs see a task that may not exist and leave it open; but the table is read in any case.
+void requireGuards(const Extraction &extraction, CheckResult &result) {
+  const TaskGraph &graph = extraction.graph;
+  for (auto [index, call] : llvm::enumerate(graph.calls)) {
+    ir::CallOp op = extraction.signature.calls[index];
+    if (!op.isRagged() || op.getRaggedGuard())
+      continue;
+    int table = extraction.signature.memoryOf(op.getRaggedTable());
+    for (const Call &other : graph.calls)
+      for (const Access &access : other.accesses) {
+        if (!access.write || access.memory != table)
+          continue;
+        const std::string &name = graph.memories[table].name;
+        result.violations.push_back({ViolationKind::Order,
+                                     "the ragged grid of " + call.name + " is read from " + name + ", which " +
+                                         other.name + " writes, but has no guard that orders the reading",
+                                     call.location,
+                                     {{other.name + " writes " + name + " here", access.location}},
+                                     {}});
+        return;
+      }
+  }
+}
+
 } // namespace
 
 CheckResult checkExtraction(const Extraction &extraction, const ProofLimits &limits) {
   Findings findings = verify(extraction.graph, limits);
   CheckResult result{{}, std::move(findings.obligations)};
+  requireGuards(extraction, result);
   for (Violation &violation : findings.violations) {
     if (extraction.derived.consistent(extraction.graph, violation.symbols)) {
       result.violations.push_back(std::move(violation));

@@ -95,7 +95,7 @@ private:
     return writeForm(builder, location, *form, coordinates, *parameters);
   }
 
-  /// An expression of symbols: one of `candidates`, the extents around the producer, if it is the same.
+  /// An expression of symbols: one of `candidates`, if it is the same, or a new one.
   FailureOr<Value> size(OpBuilder &builder, Location location, const isl::pw_aff &expression,
                         ArrayRef<Value> candidates) {
     const isl::set &context = extraction.graph.context;
@@ -140,7 +140,10 @@ private:
 FailureOr<ir::EventOp> EventWriter::declare(const InferredEvent &event, ir::CallOp producer) {
   Location location = producer.getLoc();
   OpBuilder builder(topLevel(graph, producer));
+  // An extent may be a size that the program has computed already, for the producer's grid or a consumer's.
   SmallVector<Value> around = extentsAround(producer), extents;
+  for (const InferredWait &wait : event.waits)
+    llvm::append_range(around, extentsAround(extraction.signature.calls[wait.consumer]));
   for (const isl::pw_aff &extent : event.shape) {
     FailureOr<Value> known = size(builder, location, extent, around);
     if (failed(known))
@@ -302,6 +305,9 @@ LogicalResult addInferredEvents(ir::GraphOp graph, const ProofLimits &limits) {
     mlir::emitError(extraction->locations.find(why.location, graph.getLoc())) << why.message;
   if (!inference.failures.empty())
     return failure();
+  // Protocols get the names that the device functions give their coordinates.
+  for (ir::CallOp call : extraction->signature.calls)
+    call.setCoordNamesAttr(ir::calleeOf(call).getCoordNamesAttr());
   EventWriter writer(graph, *extraction);
   for (const InferredEvent &event : inference.events)
     if (failed(writer.write(event)))

@@ -111,9 +111,9 @@ void emitProgram(const GraphCode &graph, CodeWriter &out) {
 }
 
 void emitEntry(const std::string &refusal, CodeWriter &out) {
-  out.line("extern \"C\" uint32_t evt_kernel_abi(void) { return EVT_ABI_VERSION; }");
+  out.line("EVT_ENTRY uint32_t evt_kernel_abi(void) { return EVT_ABI_VERSION; }");
   out.line();
-  out.line("extern \"C\" void evt_kernel_worker(const evt_launch *launch, uint32_t id) {");
+  out.line("EVT_ENTRY void evt_kernel_worker(const evt_launch *launch, uint32_t id) {");
   out.line("const Program P(launch);");
   out.line("const bool dynamic = launch->schedule == EVT_DYNAMIC;");
   out.line("evt::DynamicWorker w(launch, id, P.control, P.slots, P.tasks, P.tasks);");
@@ -128,7 +128,7 @@ void emitEntry(const std::string &refusal, CodeWriter &out) {
   out.line("}");
   out.line("}");
   out.line();
-  out.line("extern \"C\" void evt_kernel_explain(const evt_launch *launch, const evt_hooks *hooks) {");
+  out.line("EVT_ENTRY void evt_kernel_explain(const evt_launch *launch, const evt_hooks *hooks) {");
   out.line("const Program P(launch);");
   out.line("evt_status status = {};");
   out.line("uint32_t abort = 0;");

@@ -10,3 +10,6 @@
 #include "device/cpu/tile/matmul.h"
 #include "device/cpu/tile/named.h"
 #include "device/cpu/tile/reduce.h"
+
+/// A function the runtime finds by name; everything else stays inside the kernel.
+#define EVT_ENTRY extern "C" __attribute__((visibility("default")))

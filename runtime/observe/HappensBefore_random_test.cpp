@@ -5,10 +5,12 @@
 #include "runtime/observe/ScriptedRun_test.h"
 
 #include <algorithm>
+#include <bitset>
 #include <chrono>
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
+#include <set>
 
 namespace evt::observe {
 namespace {
@@ -113,7 +115,8 @@ Pairs judge(const RandomRun &run) {
     for (const Operation &operation : run.tasks[t].operations)
       all.emplace_back(t, &operation);
   size_t n = all.size();
-  std::vector<std::vector<bool>> before(n, std::vector<bool>(n));
+  EXPECT_LE(n, 1024u);
+  std::vector<std::bitset<1024>> before(n);
   for (size_t a = 0; a < n; ++a)
     for (size_t b = 0; b < n; ++b) {
       bool follows = all[a].first == all[b].first && a < b;
@@ -124,9 +127,7 @@ Pairs judge(const RandomRun &run) {
   for (size_t k = 0; k < n; ++k)
     for (size_t a = 0; a < n; ++a)
       if (before[a][k])
-        for (size_t b = 0; b < n; ++b)
-          if (before[k][b])
-            before[a][b] = true;
+        before[a] |= before[k];
   auto touches = [](const Operation &operation) {
     return operation.kind == Operation::Read || operation.kind == Operation::Write;
   };

@@ -22,6 +22,19 @@ const char *nameOf(ViolationKind kind) {
   return "";
 }
 
+/// The event declared at a location, or the call that does something there.
+std::string subjectAt(const TaskGraph &graph, const std::string &location) {
+  for (const Event &event : graph.events)
+    if (event.location == location)
+      return event.name;
+  auto isHere = [&](const auto &use) { return use.location == location; };
+  for (const Call &call : graph.calls)
+    if (isHere(call) || llvm::any_of(call.accesses, isHere) || llvm::any_of(call.waits, isHere) ||
+        llvm::any_of(call.notifies, isHere))
+      return call.name;
+  return location;
+}
+
 /// A ragged call reads its table to find out which tasks exist, before any task could wait: only a guard orders that.
 /// The proofs see a task that may not exist and leave it open; but the table is read in any case.
 void requireGuards(const Extraction &extraction, CheckResult &result) {
@@ -58,10 +71,11 @@ CheckResult checkExtraction(const Extraction &extraction, const ProofLimits &lim
       result.violations.push_back(std::move(violation));
       continue;
     }
-    result.obligations.push_back(
-        {std::string(nameOf(violation.kind)) + ":" + violation.location,
-         "it was not excluded that " + violation.message + ", because that rests on a product of symbols",
-         violation.location});
+    Findings open{{}, std::move(result.obligations)};
+    open.oblige({std::string(nameOf(violation.kind)) + ":" + subjectAt(extraction.graph, violation.location),
+                 "it was not excluded that " + violation.message + ", because that rests on a product of symbols",
+                 violation.location});
+    result.obligations = std::move(open.obligations);
   }
   return result;
 }

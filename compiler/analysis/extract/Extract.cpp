@@ -96,6 +96,24 @@ std::string countText(ExtractionScope &scope, ir::EventOp op) {
   return text;
 }
 
+/// The same value, or the product of the same two in any order.
+bool isSameProduct(Value a, Value b) {
+  auto x = a.getDefiningOp<arith::MulIOp>(), y = b.getDefiningOp<arith::MulIOp>();
+  return a == b || (x && y &&
+                    ((x.getLhs() == y.getLhs() && x.getRhs() == y.getRhs()) ||
+                     (x.getLhs() == y.getRhs() && x.getRhs() == y.getLhs())));
+}
+
+/// Whether a call that notifies the event has a grid whose extent is `product`. The model then has a derived symbol for
+/// the product, and the count must be the same symbol to be comparable.
+bool isNotifiedByGridOf(ir::EventOp op, Value product) {
+  for (Operation *user : op.getEvent().getUsers())
+    if (auto call = user->getParentOfType<ir::CallOp>(); call && isa<ir::NotifyOp>(user))
+      if (llvm::any_of(call.getGrid(), [&](Value extent) { return isSameProduct(extent, product); }))
+        return true;
+  return false;
+}
+
 /// The count of the elements; none if no affine expression or product says what it is.
 std::optional<Polynomial> countOf(ExtractionScope &scope, ir::EventOp op, const isl::set &shape) {
   AffineMap map = op.getCountMap();
@@ -103,7 +121,8 @@ std::optional<Polynomial> countOf(ExtractionScope &scope, ir::EventOp op, const 
   try {
     WorkLimit limit(scope);
     bool isOneValue = map.getNumResults() == 1 && isa<AffineSymbolExpr>(map.getResult(0));
-    if (isOneValue && op.getCountOperands()[0].getDefiningOp<arith::MulIOp>())
+    if (isOneValue && op.getCountOperands()[0].getDefiningOp<arith::MulIOp>() &&
+        !isNotifiedByGridOf(op, op.getCountOperands()[0]))
       if (std::optional<Polynomial> count = productCount(scope, values, op.getCountOperands()[0], shape))
         return count->intersectDomain(shape);
     IndexValue least = values.leastOf(map, op.getCountOperands());

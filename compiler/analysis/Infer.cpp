@@ -100,6 +100,28 @@ int64_t widestNeed(const isl::map &needed, unsigned dim) {
   return widest.is_int() ? widest.num_si() : 0;
 }
 
+/// Undoes groups whose sizes a count could not say. A count is one expression of the element or a product of sizes: a
+/// group that the grid's edge cuts off has min(7, n - 7 e) tasks, which must then be the only factor that is no number.
+void ungroupWhereCountsMultiply(const Call &producer, Grouping &grouping) {
+  auto isNumber = [&](size_t dim) {
+    DimBounds bounds = imageBounds(elementMap(producer, grouping, "G").reverse(), static_cast<unsigned>(dim));
+    isl::pw_aff length = bounds.hi.sub(bounds.lo);
+    return length.min_val().eq(length.max_val());
+  };
+  std::vector<size_t> cut;
+  bool otherSizes = false;
+  for (size_t dim = 0; dim < grouping.size(); ++dim) {
+    if (grouping[dim] == 1 || isNumber(dim))
+      continue;
+    if (grouping[dim] == 0)
+      otherSizes = true;
+    else
+      cut.push_back(dim);
+  }
+  for (size_t i = otherSizes ? 0 : 1; i < cut.size(); ++i)
+    grouping[cut[i]] = 1;
+}
+
 /// The coarsest grouping of the producer's coordinates that orders nothing more than needed.
 Grouping chooseGrouping(const isl::map &needed, const Call &producer) {
   Grouping grouping(producer.domain.tuple_dim(), 1);
@@ -119,6 +141,7 @@ Grouping chooseGrouping(const isl::map &needed, const Call &producer) {
       grouping[dim] = 1;
     }
   }
+  ungroupWhereCountsMultiply(producer, grouping);
   return grouping;
 }
 

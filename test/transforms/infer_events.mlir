@@ -170,6 +170,36 @@ evt.graph @groups(%x: memref<?xf32>, %y: memref<?xf32>) {
   evt.call @five(%x, %y) grid(%groups) : (memref<?xf32>, memref<?xf32>)
 }
 
+// Boxes of five by three, cut off at both edges: the count would be a product of two expressions of the element, which
+// no program can write, so one of the two coordinates is waited for as a range.
+evt.device @cell(%x: memref<?x?xf32>) grid(%i, %j) {
+  %v = arith.constant dense<1.0> : tensor<1x1xf32>
+  evt.store %v, %x[%i, %j] : tensor<1x1xf32> -> memref<?x?xf32>
+}
+evt.device @box(%x: memref<?x?xf32>) grid(%i, %j) {
+  %row = affine.apply affine_map<(d0) -> (d0 * 5)>(%i)
+  %col = affine.apply affine_map<(d0) -> (d0 * 3)>(%j)
+  %t = evt.load %x[%row, %col] : memref<?x?xf32> -> tensor<5x3xf32>
+}
+// CHECK-LABEL: evt.graph @boxes
+// CHECK: %[[ROWS:.*]] = arith.ceildivsi %n, %c5 : index
+// CHECK: %cell_done = evt.event(%[[ROWS]], %m) count((d0, d1)[s0] -> (5, d0 * -5 + s0))(%n) {name = "cell_done"} : !evt.event<?x?>
+// CHECK: evt.notify %cell_done[%{{.*}}, %j]
+// CHECK: %[[LO:.*]] = affine.apply #{{.*}}(%j)
+// CHECK: %[[HI:.*]] = affine.apply #{{.*}}(%j)
+// CHECK: evt.wait %cell_done[%i, %[[LO]] to %[[HI]]]
+// PROOF: remark: 'boxes' is proved{{$}}
+evt.graph @boxes(%x: memref<?x?xf32>) {
+  %n = evt.symbol "n" (%x[0]) : memref<?x?xf32>
+  %m = evt.symbol "m" (%x[1]) : memref<?x?xf32>
+  %c3 = arith.constant 3 : index
+  %c5 = arith.constant 5 : index
+  %rows = arith.ceildivsi %n, %c5 : index
+  %cols = arith.ceildivsi %m, %c3 : index
+  evt.call @cell(%x) grid(%n, %m) : (memref<?x?xf32>)
+  evt.call @box(%x) grid(%rows, %cols) : (memref<?x?xf32>)
+}
+
 // A row through a table could be any row: everybody is waited for, and the compiler says so. The number of tasks is a
 // product of symbols.
 evt.device @plane(%x: memref<?x?xf32>) grid(%i, %j) {

@@ -230,10 +230,11 @@ CountStatus checkCount(const TaskGraph &graph, int index, Findings &findings) {
   }
   for (const Notifier &notifier : notifiers)
     if (!notifier.use->exact || notifier.call->ragged) {
-      findings.oblige({name,
-                       "which elements of " + event.name + " " + notifier.call->name +
-                           " notifies is read from memory; each element receives its count " + event.countText,
-                       event.location});
+      std::string text = notifier.use->exact ? "which tasks of " + notifier.call->name +
+                                                   " exist is read from memory; each element of " + event.name
+                                             : "which elements of " + event.name + " " + notifier.call->name +
+                                                   " notifies is read from memory; each element";
+      findings.oblige({name, text + " receives its count " + event.countText, event.location});
       return CountStatus::DataDependent;
     }
 

@@ -111,5 +111,17 @@ TEST(OrderedAt, FollowsChainsAndRespectsTheWaitsBeforeAnAccess) {
   EXPECT_FALSE(ordered({0, {0}}, {2, {2, 7}}, 0));    // an access before the only wait
 }
 
+TEST(OrderedAt, TaskThatMayNotExistLinksNothingForCertain) {
+  test::GraphText text;
+  text.event("a", "{ E0[] }", "{ E0[] -> 1 }").event("b", "{ E1[] }", "{ E1[] -> 1 }");
+  text.call("first", {}, "{ C0[] }", "{ C0[] -> [0] }").notifies("{ C0[] -> E0[] }");
+  text.call("maybe", {}, "{ C1[] }", "{ C1[] -> [1] }").ragged().waits("{ C1[] -> E0[] }").notifies("{ C1[] -> E1[] }");
+  text.call("last", {}, "{ C2[] }", "{ C2[] -> [2] }").waits("{ C2[] -> E1[] }");
+  std::vector<EventEdge> edges = eventEdges(text.graph, {CountStatus::Proved, CountStatus::DataDependent});
+  EXPECT_TRUE(orderedAt(text.graph, edges, {}, {0, {}}, {1, {}}, 1, /*possible=*/false));
+  EXPECT_FALSE(orderedAt(text.graph, edges, {}, {0, {}}, {2, {}}, 1, /*possible=*/false));
+  EXPECT_TRUE(orderedAt(text.graph, edges, {}, {0, {}}, {2, {}}, 1, /*possible=*/true));
+}
+
 } // namespace
 } // namespace evt

@@ -194,6 +194,14 @@ TEST(Ragged, TaskThatMayNotExistIsNoLink) {
                       "if count:upped holds");
 }
 
+TEST(Ragged, CountOfTasksThatMayNotExistIsAnObligation) {
+  TaskGraph graph = raggedChain();
+  graph.events[0].count = Polynomial(graph.ctx(), "{ E0[e] -> 8 }");
+  graph.events[0].countText = "8";
+  EXPECT_EQ(obligations(verify(graph))[0],
+            "count:upped | which tasks of up exist is read from memory; each element of upped receives its count 8");
+}
+
 TEST(Ragged, NotifyOutsideTheShapeIsAnObligation) {
   TaskGraph graph = raggedChain();
   graph.calls[0].notifies[0].relation = isl::map(graph.ctx(), "{ C0[e, r] -> E0[e + 1] }");

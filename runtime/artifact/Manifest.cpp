@@ -14,6 +14,28 @@ namespace {
 
 constexpr int64_t largest = std::numeric_limits<int64_t>::max();
 
+// JSON is read and written recursively; this is far deeper than a manifest and far shallower than a stack.
+constexpr size_t deepestJson = 1000;
+
+void checkDepth(const std::string &text, const std::string &file) {
+  size_t depth = 0;
+  bool inString = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (inString) {
+      i += c == '\\';
+      inString = c != '"';
+    } else if (c == '"') {
+      inString = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > deepestJson)
+        throw Error(EVT_ERROR_ARTIFACT, file + ": is nested more than " + std::to_string(deepestJson) + " deep");
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+}
+
 void checkVersions(const JsonView &root, const std::string &file) {
   int64_t format = root.at("format").integer();
   if (format != manifestFormat)
@@ -326,6 +348,7 @@ private:
 } // namespace
 
 Manifest parseManifest(const std::string &text, const std::string &file) {
+  checkDepth(text, file);
   nlohmann::json document;
   try {
     document = nlohmann::json::parse(text);

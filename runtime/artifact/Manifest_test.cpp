@@ -115,6 +115,17 @@ TEST(Manifest, EveryTruncationIsAnError) {
   EXPECT_EQ(message(whole.substr(0, 10)), "manifest.json: is not JSON: byte 11 of 10 is not what the grammar requires");
 }
 
+// Wherever it stands, also where the reader looks at nothing.
+TEST(Manifest, NestingTooDeepForTheStack) {
+  std::string deep(200000, '['), ends(200000, ']');
+  std::string whole = text();
+  EXPECT_EQ(message("{\"obligations\": " + deep + ends + "," + whole.substr(1)),
+            "manifest.json: is nested more than 1000 deep");
+  json document = manifest();
+  document["graph"] = "[[[ \\\" [[[" + std::string(5000, '[');
+  EXPECT_EQ(message(signedText(document)), "no error") << "brackets in a string do not nest";
+}
+
 TEST(Manifest, NumbersTooLargeForJson) {
   EXPECT_EQ(message(R"({"format": 1e999})"), "manifest.json: has a number too large for any type");
   EXPECT_EQ(message(R"({"format": 1.0})"), "manifest.json: format: found a fraction, required an integer");

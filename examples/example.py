@@ -12,6 +12,7 @@ import argparse
 import dataclasses
 import importlib.util
 import pathlib
+import shlex
 import zlib
 
 import numpy as np
@@ -67,7 +68,8 @@ def load_reference(folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Writes the inputs of a case, and what must come out, as .npy files.")
+    parser = argparse.ArgumentParser(description="Writes the inputs of a case, and what must come out, as .npy files; "
+                                                 "prints the command that runs it and compares.")
     parser.add_argument("example", type=pathlib.Path, help="the example's folder")
     parser.add_argument("shape", help="such as 'm=3 k=5'; the fields are those of the file shapes")
     parser.add_argument("folder", type=pathlib.Path, help="gets NAME.npy for inputs, expected_NAME.npy for outputs")
@@ -75,14 +77,21 @@ def main():
     reference = load_reference(options.example.resolve())
     shape = parse_shape(options.shape)
     inputs = reference.inputs(shape, generator(options.shape))
+    command = ["./evt", "run", str(options.example / f"{options.example.resolve().name}.mlir")]
     options.folder.mkdir(parents=True, exist_ok=True)
     for name, value in inputs.items():
+        path = options.folder / f"{name}.npy"
+        command += ["--in", f"{name}={value if isinstance(value, int) else path}"]
         if not isinstance(value, int):
-            raw = value.bits.view("V2") if isinstance(value, BFloat16) else value
-            np.save(options.folder / f"{name}.npy", raw)
+            np.save(path, value.bits.view("V2") if isinstance(value, BFloat16) else value)
     for name, value in reference.expected(shape, inputs).items():
-        np.save(options.folder / f"expected_{name}.npy", value.astype(np.float32))
+        path = options.folder / f"expected_{name}.npy"
+        np.save(path, value.astype(np.float32))
+        command += ["--expect", f"{name}={path}"]
+    print(shlex.join(command + ["--tol", f"{reference.TOLERANCE:g}"]))
 
 
 if __name__ == "__main__":
-    main()
+    import example  # references import this file under that name: their BFloat16 is that module's
+
+    example.main()

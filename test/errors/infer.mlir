@@ -47,3 +47,23 @@ evt.graph @immutable(%x: memref<?xf32> {evt.immutable}, %n: index) {
   // expected-error @below {{'fill' writes 'x', which is immutable}}
   evt.call @fill(%x) grid(%n) : (memref<?xf32>)
 }
+
+// -----
+
+// The grid has n * m + 1 tasks, a number that the program never computes the product for: the event would need
+// (n * m + 5) floordiv 5 elements.
+evt.device @one(%x: memref<?xf32>) grid(%i) {
+  %v = arith.constant dense<1.0> : tensor<1xf32>
+  evt.store %v, %x[%i] : tensor<1xf32> -> memref<?xf32>
+}
+evt.device @five(%x: memref<?xf32>) grid(%i) {
+  %row = affine.apply affine_map<(d0) -> (d0 * 5)>(%i)
+  %t = evt.load %x[%row] : memref<?xf32> -> tensor<5xf32>
+}
+evt.graph @form(%n: index, %m: index, %k: index) {
+  %tasks = affine.apply affine_map<()[s0, s1] -> (s0 * s1 + 1)>()[%n, %m]
+  %x = evt.alloc(%tasks) : memref<?xf32>
+  // expected-error @below {{the shape of the inferred event 'one_done' has no affine form: declare an event}}
+  evt.call @one(%x) grid(%tasks) : (memref<?xf32>)
+  evt.call @five(%x) grid(%k) : (memref<?xf32>)
+}

@@ -5,7 +5,8 @@
 
 Each example is compiled once; that one artifact serves every shape. A run passes if every output agrees with the
 float64 reference (‖result - expected‖ / ‖expected‖ within the example's tolerance; NaN never does) and has the same
-bits as the first run of its shape, whatever the schedule and the workers. Outputs hold NaN before each run.
+bits as the first run of its shape, whatever the schedule and the workers; with 7 and 16 workers, tasks stall at random
+points. Outputs hold NaN before each run.
 Prints what failed and, as the last line, `N passed, N failed`; exits with 0 only if nothing failed.
 """
 
@@ -29,7 +30,8 @@ import example
 import launcher
 
 SCHEDULES = ("static", "ticket", "dynamic")
-WORKERS = (1, 2, 7, 16)
+# Workers, and the seed of the stalls at random points that shake the order of their tasks; 0: no stalls.
+WORKERS = ((1, 0), (2, 0), (7, 1), (16, 2))
 POISON = {np.float32: np.nan, np.float16: np.nan, np.uint16: 0x7FC0, np.int32: -0x55555556, np.int64: -0x55555556,
           np.bool_: True}
 SHOWN = 12  # failures printed for an example; the rest are counted
@@ -85,11 +87,11 @@ class Case:
                 values[argument.name] = array.copy() if argument.is_written else np.ascontiguousarray(array)
         return values
 
-    def problem(self, program, schedule, workers):
+    def problem(self, program, schedule, workers, perturb=0):
         """What is wrong with a run, or None."""
         values = self.values()
         try:
-            program.launch(values, schedule, workers)
+            program.launch(values, schedule, workers, perturb)
         except launcher.LaunchError as error:
             return str(error)
         outputs = {argument.name: values[argument.name] for argument in self.arguments if argument.is_written}
@@ -121,9 +123,9 @@ def run_example(build, name, quick):
     folder = ROOT / "examples" / name
     reference = example.load_reference(folder)
     lines = example.read_shapes(folder)
-    combinations = [(schedule, workers) for schedule in SCHEDULES for workers in WORKERS]
+    combinations = [(schedule, *workers) for schedule in SCHEDULES for workers in WORKERS]
     if quick:
-        lines, combinations = lines[::4], [("static", 1), ("ticket", 2), ("dynamic", 7)]
+        lines, combinations = lines[::4], [("static", 1, 0), ("ticket", 2, 0), ("dynamic", 7, 1)]
     with tempfile.TemporaryDirectory() as scratch:
         artifact = pathlib.Path(scratch) / f"{name}.evt"
         complaint = compile_example(build, name, artifact)
@@ -138,11 +140,11 @@ def run_example(build, name, quick):
         passed, problems = 0, []
         for line in lines:
             case = Case(reference, program, line)
-            for schedule, workers in combinations:
-                problem = case.problem(program, schedule, workers)
+            for schedule, workers, perturb in combinations:
+                problem = case.problem(program, schedule, workers, perturb)
                 passed += problem is None
                 if problem:
-                    problems.append(f"{name}: {line}, {schedule}, {workers} workers: {problem}")
+                    problems.append(f"{name}: {line}, {schedule}, {workers} workers, perturb {perturb}: {problem}")
                     if len(problems) <= SHOWN:
                         print(problems[-1], flush=True)
         program.close()

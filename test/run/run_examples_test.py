@@ -22,7 +22,7 @@ class Scripted:
         self.results = list(results)
         self.seen = []
 
-    def launch(self, values, schedule, workers):
+    def launch(self, values, schedule, workers, perturb):
         self.seen.append(values["y"].copy())
         result = self.results.pop(0)
         if isinstance(result, Exception):

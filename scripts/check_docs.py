@@ -5,8 +5,8 @@
 - docs/ops is what the operations' definitions say.
 - Every ```mlir block that holds a whole program (an `evt.graph`, and no `…`) parses and verifies.
 - Every ```console block of README.md and docs/guide/ is run from the repository's root: lines after `$ ` are commands,
-  the lines below are exactly what they print (stdout and stderr), where `…` stands for any text on its line and a line
-  that holds only `…` for any number of lines. A command whose exit code is not 0 is followed by a comment that
+  the lines below are exactly what they print (stdout and stderr), where `…` stands for any text on its line, a line that
+  holds only `…` for any number of lines, and a time (`0.2 s`, `31 ms`) for any time. A command whose exit code is not 0 is followed by a comment that
   says so: `$ ./evt verify wrong.mlir  # exit code 1`.
 
 Prints one line for each problem, then `N passed, N failed`; exits with 1 if there is a problem.
@@ -23,6 +23,7 @@ import operation_docs
 import source_tree
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<img[^>]+src=\"([^\"]+)\"")
+TIME = re.compile(r"\b\d+(?:\.\d+)? (?=(?:s|ms|us)\b)")
 EXIT_CODE = re.compile(r"\s+# exit code (\d+)$")
 
 
@@ -106,8 +107,8 @@ def matches(expected, actual):
         return any(matches(expected[1:], actual[skipped:]) for skipped in range(len(actual) + 1))
     if not actual:
         return False
-    pattern = ".*".join(re.escape(part) for part in expected[0].split("…"))
-    return re.fullmatch(pattern, actual[0]) is not None and matches(expected[1:], actual[1:])
+    pattern = ".*".join(map(re.escape, TIME.sub("<time> ", expected[0]).split("…")))
+    return re.fullmatch(pattern, TIME.sub("<time> ", actual[0])) is not None and matches(expected[1:], actual[1:])
 
 
 def run_example(root, example):

@@ -34,6 +34,11 @@ class Docs(unittest.TestCase):
         self.assertEqual(
             problem, "x.md:3: `echo one; echo two 2 s` prints something else than documented:\n  one\n  two 2 s")
 
+    def test_times_differ(self):
+        self.assertEqual(self.run_document("```console\n$ echo 'took 0.31 s, 2 workers'\ntook 12 s, 2 workers\n```\n"), [None])
+        self.assertIsNotNone(
+            self.run_document("```console\n$ echo 'took 0.31 s, 2 workers'\ntook 12 s, 3 workers\n```\n")[0])
+
     def test_missing_and_additional_lines_are_found(self):
         self.assertIsNotNone(self.run_document("```console\n$ seq 2\n1\n```\n")[0])
         self.assertIsNotNone(self.run_document("```console\n$ seq 2\n1\n2\n3\n```\n")[0])

@@ -1,5 +1,7 @@
 #include "CheckGraph.h"
 
+#include "InternalErrors.h"
+
 #include "mlir/IR/Diagnostics.h"
 
 using namespace mlir;
@@ -81,10 +83,12 @@ CheckResult checkExtraction(const Extraction &extraction, const ProofLimits &lim
 }
 
 FailureOr<CheckResult> checkGraph(ir::GraphOp graph, const ProofLimits &limits) {
-  FailureOr<Extraction> extraction = extractTaskGraph(graph);
-  if (failed(extraction))
-    return failure();
-  return checkExtraction(*extraction, limits);
+  return reportInternalErrors(graph, [&]() -> FailureOr<CheckResult> {
+    FailureOr<Extraction> extraction = extractTaskGraph(graph);
+    if (failed(extraction))
+      return failure();
+    return checkExtraction(*extraction, limits);
+  });
 }
 
 void report(const CheckResult &result, const SourceLocations &locations, ir::GraphOp graph) {

@@ -1,5 +1,7 @@
 #include "DumpTaskGraph.h"
 
+#include "InternalErrors.h"
+
 #include "compiler/analysis/extract/Extract.h"
 #include "compiler/analysis/extract/PrintTaskGraph.h"
 
@@ -17,7 +19,8 @@ public:
   StringRef getArgument() const override { return "evt-dump-task-graph"; }
   StringRef getDescription() const override { return "print the polyhedral model of a graph"; }
   void runOnOperation() override {
-    FailureOr<Extraction> extraction = extractTaskGraph(getOperation());
+    FailureOr<Extraction> extraction =
+        reportInternalErrors(getOperation(), [&] { return extractTaskGraph(getOperation()); });
     if (failed(extraction))
       return signalPassFailure();
     // One write, because graphs may be handled in parallel.

@@ -1,5 +1,6 @@
 #include "InferEvents.h"
 
+#include "InternalErrors.h"
 #include "WriteExpressions.h"
 #include "compiler/analysis/Infer.h"
 #include "compiler/analysis/extract/Extract.h"
@@ -336,7 +337,7 @@ public:
       graph.emitRemark("'") << graph.getSymName() << "' has events already and is left as it is";
       return;
     }
-    if (failed(addInferredEvents(graph, {operations})))
+    if (failed(reportInternalErrors(graph, [&] { return addInferredEvents(graph, {operations}); })))
       signalPassFailure();
   }
 

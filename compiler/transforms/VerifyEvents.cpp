@@ -1,6 +1,7 @@
 #include "VerifyEvents.h"
 
 #include "CheckGraph.h"
+#include "InternalErrors.h"
 
 using namespace mlir;
 
@@ -20,22 +21,27 @@ public:
   StringRef getDescription() const override { return "prove order and counts of a graph for all its symbols"; }
 
   void runOnOperation() override {
-    ir::GraphOp graph = getOperation();
-    FailureOr<Extraction> extraction = extractTaskGraph(graph);
-    if (failed(extraction))
-      return signalPassFailure();
-    CheckResult result = checkExtraction(*extraction, {operations});
-    report(result, extraction->locations, graph);
-    if (!result.ok())
-      return signalPassFailure();
-    InFlightDiagnostic remark = graph.emitRemark("'") << graph.getSymName() << "' is proved";
-    if (!result.obligations.empty())
-      remark << " but for " << result.obligations.size()
-             << (result.obligations.size() == 1 ? " obligation" : " obligations");
+    if (failed(reportInternalErrors(getOperation(), [&] { return prove(getOperation()); })))
+      signalPassFailure();
     markAllAnalysesPreserved();
   }
 
 private:
+  LogicalResult prove(ir::GraphOp graph) {
+    FailureOr<Extraction> extraction = extractTaskGraph(graph);
+    if (failed(extraction))
+      return failure();
+    CheckResult result = checkExtraction(*extraction, {operations});
+    report(result, extraction->locations, graph);
+    if (!result.ok())
+      return failure();
+    InFlightDiagnostic remark = graph.emitRemark("'") << graph.getSymName() << "' is proved";
+    if (!result.obligations.empty())
+      remark << " but for " << result.obligations.size()
+             << (result.obligations.size() == 1 ? " obligation" : " obligations");
+    return success();
+  }
+
   Option<unsigned long> operations{*this, "operations",
                                    llvm::cl::desc("elementary operations that one question may cost"),
                                    llvm::cl::init(ProofLimits().operations)};

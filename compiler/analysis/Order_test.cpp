@@ -97,6 +97,17 @@ TEST(EventEdges, NotifyThroughATableOrdersOnlyWhoeverWaitsForAllItCouldMean) {
       edges[0].possible.is_equal(isl::map(text.graph.ctx(), "{ C0[t] -> C1[k] : 0 <= t < 2 and 2 t <= k < 4 }")));
 }
 
+TEST(EventEdges, BackwardPairsProveNothing) {
+  test::GraphText text;
+  text.event("done", "{ E0[i] : 0 <= i < 4 }", "{ E0[i] -> 1 }");
+  text.call("cell", {"i"}, "{ C0[i] : 0 <= i < 4 }", "{ C0[i] -> [i] }")
+      .waits("{ C0[i] -> E0[a] : a = i - 1 or a = i + 1 }")
+      .notifies("{ C0[i] -> E0[i] }");
+  std::vector<EventEdge> edges = eventEdges(text.graph, {CountStatus::Proved});
+  ASSERT_EQ(edges.size(), 1u);
+  EXPECT_TRUE(edges[0].certain.is_equal(isl::map(text.graph.ctx(), "{ C0[i] -> C0[i + 1] : 0 <= i < 3 }")));
+}
+
 TEST(OrderedAt, FollowsChainsAndRespectsTheWaitsBeforeAnAccess) {
   TaskGraph graph = test::layers();
   std::vector<CountStatus> counts(graph.events.size(), CountStatus::Proved);

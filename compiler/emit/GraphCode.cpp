@@ -165,6 +165,11 @@ std::string GraphCode::coordParams(unsigned call) const {
   return s;
 }
 
+std::string GraphCode::coordParamList(unsigned call) const {
+  std::string s = coordParams(call);
+  return s.empty() ? s : s.substr(2);
+}
+
 std::string GraphCode::coordNames(unsigned call) const {
   std::string s;
   for (auto &c : coordList(call))

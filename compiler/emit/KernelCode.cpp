@@ -110,10 +110,10 @@ void emitProgram(const GraphCode &graph, CodeWriter &out) {
   out.line();
 }
 
-void emitEntry(const std::string &refusal, CodeWriter &out) {
-  out.line("EVT_ENTRY uint32_t evt_kernel_abi(void) { return EVT_ABI_VERSION; }");
+void emitEntry(const std::string &refusal, const std::string &entry, CodeWriter &out) {
+  out.line("EVT_ENTRY uint32_t ", entry, "_abi(void) { return EVT_ABI_VERSION; }");
   out.line();
-  out.line("EVT_ENTRY void evt_kernel_worker(const evt_launch *launch, uint32_t id) {");
+  out.line("EVT_ENTRY void ", entry, "_worker(const evt_launch *launch, uint32_t id) {");
   out.line("const Program P(launch);");
   out.line("const bool dynamic = launch->schedule == EVT_DYNAMIC;");
   out.line("evt::DynamicWorker w(launch, id, P.control, P.slots, P.tasks, P.tasks);");
@@ -128,7 +128,7 @@ void emitEntry(const std::string &refusal, CodeWriter &out) {
   out.line("}");
   out.line("}");
   out.line();
-  out.line("EVT_ENTRY void evt_kernel_explain(const evt_launch *launch, const evt_hooks *hooks) {");
+  out.line("EVT_ENTRY void ", entry, "_explain(const evt_launch *launch, const evt_hooks *hooks) {");
   out.line("const Program P(launch);");
   out.line("evt_status status = {};");
   out.line("uint32_t abort = 0;");
@@ -154,7 +154,7 @@ std::string ScheduleFacts::dynamicRefusal() const {
   return "";
 }
 
-std::string emitKernel(const GraphCode &graph, const ScheduleFacts &facts) {
+std::string emitKernel(const GraphCode &graph, const ScheduleFacts &facts, const std::string &entry) {
   const ir::Signature &s = graph.signature;
   CodeWriter out;
   ir::GraphOp op = s.graph;
@@ -162,6 +162,9 @@ std::string emitKernel(const GraphCode &graph, const ScheduleFacts &facts) {
            "; see program.mlir.");
   out.line("#include \"device/cpu/kernel.h\"");
   out.line();
+  bool isOneOfSeveral = entry != defaultEntry;
+  if (isOneOfSeveral)
+    out.line("namespace ", entry, " {");
   out.line("namespace {");
   out.line();
   emitProgram(graph, out);
@@ -199,7 +202,9 @@ std::string emitKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   emitExplain(graph, out);
   out.line("} // namespace");
   out.line();
-  emitEntry(refusal, out);
+  emitEntry(refusal, entry, out);
+  if (isOneOfSeveral)
+    out.line("} // namespace ", entry);
   return out.take();
 }
 

@@ -17,8 +17,12 @@ struct ScheduleFacts {
   std::string dynamicRefusal() const;
 };
 
-/// The kernel's source; empty after a diagnostic.
-std::string emitKernel(const GraphCode &graph, const ScheduleFacts &facts);
+/// What the names of a kernel's entry points start with, unless its manifest has an `entry`.
+inline constexpr const char *defaultEntry = "evt_kernel";
+
+/// The kernel's source; empty after a diagnostic. With an entry of its own a kernel is in a namespace of that name, so
+/// that one file can hold several.
+std::string emitKernel(const GraphCode &graph, const ScheduleFacts &facts, const std::string &entry = defaultEntry);
 
 /// The manifest, but for what only the compiled file knows (`files`, `cpu`).
 nlohmann::ordered_json emitManifest(const GraphCode &graph, const ScheduleFacts &facts);

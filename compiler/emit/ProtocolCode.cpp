@@ -29,6 +29,10 @@ std::string elementIndex(unsigned event, ir::EventOp e) {
   return s.empty() ? "0" : s;
 }
 
+/// A count that tasks of the graph write: it is known only after its guard. A count in a memory that nobody writes is
+/// known from the start and is like any other.
+bool isGuarded(ir::EventOp e) { return e.getTable() && e.getGuard(); }
+
 /// Writes the operations of a protocol as C++, one after the other.
 class ProtocolBody {
 public:
@@ -118,12 +122,11 @@ private:
     }
     if (!isWait) {
       out.line("notify_", e, "(use, P", args, ");");
-    } else if (Value table = def.getTable()) {
+    } else if (isGuarded(def)) {
+      Value table = def.getTable();
       std::string at = args.empty() ? "0" : args.substr(2);
-      if (Value guard = def.getGuard()) {
-        int g = graph.signature.eventOf(guard);
-        out.line("if (!use.wait_guard(", g, ", P.e", g, ", 0, count_", g, "(P))) return false;");
-      }
+      int g = graph.signature.eventOf(def.getGuard());
+      out.line("if (!use.wait_guard(", g, ", P.e", g, ", 0, count_", g, "(P))) return false;");
       out.line("if (!use.wait_table(", e, ", P.e", e, ", ", elementIndex(e, def), ", P.m",
                graph.signature.memoryOf(table), ", {", at, "}, ", (int64_t)def.getFactor(), ")) return false;");
     } else {
@@ -147,8 +150,14 @@ void emitCounts(const GraphCode &graph, CodeWriter &out) {
   for (auto [e, event] : llvm::enumerate(graph.signature.events)) {
     ir::EventOp op = event;
     out.line("// ", op.getName().str(), ": notifications that complete an element");
-    if (op.getTable())
+    if (isGuarded(op))
       continue;
+    if (op.getTable()) {
+      out.line("static inline int64_t count_", e, "(const Program &P", elementParams(op), ") { return evt::most(P.m",
+               graph.signature.memoryOf(op.getTable()), ".data[", elementIndex(e, op), "] * INT64_C(",
+               (int64_t)op.getFactor(), "), 0); }");
+      continue;
+    }
     std::vector<std::string> dims, symbols;
     for (unsigned d = 0; d < rankOf(op); ++d)
       dims.push_back("a" + num(d));
@@ -182,7 +191,7 @@ void emitNotifies(const GraphCode &graph, CodeWriter &out) {
     out.line("if (use.w.hooks) [[unlikely]] use.w.hooks->notify(use.w.hooks->user, use.w.id, ", e, ", element);");
     out.line("if constexpr (!Use::reports_only) {");
     out.line("const uint32_t now = evt::Worker::arrive(P.e", e, " + element);");
-    if (op.getTable()) {
+    if (isGuarded(op)) {
       out.line("if constexpr (Use::dynamic) {");
       out.line("if (now == evt::table_bias) complete_", e, "(use.w, P", args, ");");
       out.line("}");
@@ -279,7 +288,7 @@ void emitTriggers(const GraphCode &graph, const Triggers &triggers, CodeWriter &
       if (call.isRagged())
         out.line("const Groups", k, " groups(w, P.m", s.memoryOf(call.getRaggedTable()), ", ",
                  (int64_t)call.getRaggedBy(), ");");
-      out.line("[[maybe_unused]] const auto ready = [&](", graph.coordParams(k).substr(2), ") {");
+      out.line("[[maybe_unused]] const auto ready = [&](", graph.coordParamList(k), ") {");
       if (call.isRagged())
         out.line("if (c1 < groups.offsets[c0 + 1] - groups.offsets[c0]) ready_", k, "(w, P, groups",
                  graph.coordNames(k), ");");

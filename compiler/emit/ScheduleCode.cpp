@@ -322,7 +322,7 @@ void emitDynamicSchedule(const GraphCode &graph, CodeWriter &out) {
       out.line("if (w.id == 0) {");
       out.line("const Groups", k, " groups(w, P.m", s.memoryOf(op.getRaggedTable()), ", ", (int64_t)op.getRaggedBy(),
                ");");
-      out.line("born_", k, "(w, P, groups, [&](", graph.coordParams(k).substr(2), ") {");
+      out.line("born_", k, "(w, P, groups, [&](", graph.coordParamList(k), ") {");
       if (waits) {
         out.line("evt::Counting need{w};");
         out.line("waits_", k, "(need, P", graph.coordNames(k), ");");

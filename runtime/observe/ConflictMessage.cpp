@@ -59,11 +59,13 @@ std::string reason(const ProgramDescription &program, const EventUse &use, const
   if (const Element *early = common(notified.before, waited.before))
     return one + " notifies " + elementName(program, early->first, early->second) + " before that access";
   for (uint32_t event = 0; event < program.events.size(); ++event)
-    if (use.notified.contains({first.task.call, event}) && use.waited.contains({second.task.call, event}))
-      return program.events[event].name + " leads from " + program.calls[first.task.call].name + " to " +
-             program.calls[second.task.call].name + ", but " + one + " notifies " +
-             listOf(program, notified.after, event) + " and " + two + " waits for " +
-             listOf(program, waited.before, event);
+    if (use.notified.contains({first.task.call, event}) && use.waited.contains({second.task.call, event})) {
+      std::string text = program.events[event].name;
+      text += " leads from " + program.calls[first.task.call].name + " to " + program.calls[second.task.call].name;
+      text += ", but " + one + " notifies " + listOf(program, notified.after, event);
+      text += " and " + two + " waits for " + listOf(program, waited.before, event);
+      return text;
+    }
   return "an event that " + program.calls[first.task.call].name + " notifies and " +
          program.calls[second.task.call].name + " waits for would have to";
 }

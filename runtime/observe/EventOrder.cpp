@@ -97,7 +97,7 @@ std::vector<uint32_t> EventOrder::circle() const {
   }
   walk.erase(walk.begin(), std::ranges::find(walk, step));
   std::ranges::reverse(walk);
-  std::ranges::rotate(walk, std::ranges::min_element(walk));
+  std::rotate(walk.begin(), std::ranges::min_element(walk), walk.end());
   return walk;
 }
 

@@ -43,7 +43,7 @@ TEST(TaskGraph, IsWhatTheExplainHooksSaid) {
 
 TEST(TaskGraph, RefusesALogOfAnotherProgram) {
   Recorder recorder(1);
-  ScriptedTask(recorder, 0, 7, 0, {});
+  ScriptedTask(recorder, 0, 7, 0, {}).end();
   try {
     taskGraph(recorder, twoCalls());
     FAIL() << "accepted";

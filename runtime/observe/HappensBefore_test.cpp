@@ -221,13 +221,13 @@ TEST(HappensBefore, ARaggedCallHasABoundAndPerhapsANumber) {
   ProgramDescription program;
   program.calls = {{"gemm", "gemm", {"e", "r"}, {5}, true}};
   Recorder recorder(1);
-  ScriptedTask(recorder, 0, 0, 0, {0, 0});
-  ScriptedTask(recorder, 0, 0, 1, {2, 0});
+  ScriptedTask(recorder, 0, 0, 0, {0, 0}).end();
+  ScriptedTask(recorder, 0, 0, 1, {2, 0}).end();
   EXPECT_TRUE(checkHappensBefore(recorder, program).clean());
   program.calls[0].tasks = 3;
   EXPECT_EQ(messages(checkHappensBefore(recorder, program)), (Lines{"gemm ran 2 tasks, 3 were expected"}));
   program.calls[0].tasks.reset();
-  ScriptedTask(recorder, 0, 0, 5, {4, 0});
+  ScriptedTask(recorder, 0, 0, 5, {4, 0}).end();
   EXPECT_EQ(messages(checkHappensBefore(recorder, program)), (Lines{"task 5 of gemm is outside its grid of 5 tasks"}));
 }
 
@@ -251,8 +251,8 @@ TEST(HappensBefore, TheTaskOfAnEarlierIterationComesFirst) {
   Recorder recorder(1);
   ScriptedTask(recorder, 0, 0, 1, {1}).write(0, {0}, {1});
   ScriptedTask(recorder, 0, 1, 0, {0}).read(0, {0}, {2});
-  ScriptedTask(recorder, 0, 0, 0, {0});
-  ScriptedTask(recorder, 0, 1, 1, {1});
+  ScriptedTask(recorder, 0, 0, 0, {0}).end();
+  ScriptedTask(recorder, 0, 1, 1, {1}).end();
   EXPECT_EQ(messages(checkHappensBefore(recorder, program)),
             (Lines{"no event orders b(l=0) and a(l=1): the first reads m[0:2], the second writes m[0], they share "
                    "m[0]; an event that b notifies and a waits for would have to"}));
@@ -268,7 +268,7 @@ TEST(HappensBefore, RefusesWhatItCannotJudge) {
   small.maxBytesPerWorker = 1 << 20;
   Recorder full(2, small);
   for (int64_t task = 0; task < 100000; ++task)
-    ScriptedTask(full, 1, Total, task, {task});
+    ScriptedTask(full, 1, Total, task, {task}).end();
   EXPECT_EQ(checkHappensBefore(full, rowSum()).refusal,
             "the log of worker 1 is incomplete: it reached its limit of 1 MiB or memory ran out");
 
@@ -279,7 +279,8 @@ TEST(HappensBefore, RefusesWhatItCannotJudge) {
     EXPECT_FALSE(report.clean());
     return report.refusal;
   };
-  EXPECT_EQ(refusalOf([](Recorder &r) { ScriptedTask(r, 0, 2, 0, {}); }), "the log names call 2, the program has 2");
+  EXPECT_EQ(refusalOf([](Recorder &r) { ScriptedTask(r, 0, 2, 0, {}).end(); }),
+            "the log names call 2, the program has 2");
   EXPECT_EQ(refusalOf([](Recorder &r) {
               ScriptedTask(r, 0, 0, 0, {0, 0}).notify(1, 0);
             }),
@@ -294,11 +295,11 @@ TEST(HappensBefore, RefusesWhatItCannotJudge) {
             "the log accesses p with rank 1, it has rank 2");
   EXPECT_EQ(refusalOf([](Recorder &r) {
               ScriptedTask(r, 0, 0, 0, {0, 0}).leaveOpen();
-              ScriptedTask(r, 0, 1, 1, {1});
+              ScriptedTask(r, 0, 1, 1, {1}).end();
             }),
             "worker 0 began total(i=1) before it ended partial(i=0, j=0)");
   EXPECT_EQ(refusalOf([](Recorder &r) {
-              ScriptedTask(r, 0, 0, 0, {0, 0});
+              ScriptedTask(r, 0, 0, 0, {0, 0}).end();
               r.hooks()->notify(r.hooks()->user, 0, 0, 0);
             }),
             "worker 0 reported something outside every task");

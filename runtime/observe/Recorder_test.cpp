@@ -112,7 +112,7 @@ TEST(Recorder, EndsALogAtItsLimitAndClearBeginsAgain) {
   options.maxBytesPerWorker = 300 << 10; // one block of 256 KiB fits, two do not
   Recorder recorder(2, options);
   for (int task = 0; task < 10000; ++task)
-    ScriptedTask(recorder, 0, 0, task, {task});
+    ScriptedTask(recorder, 0, 0, task, {task}).end();
   EXPECT_TRUE(recorder.truncated(0));
   EXPECT_FALSE(recorder.truncated(1));
   LogReader reader = recorder.read(0);

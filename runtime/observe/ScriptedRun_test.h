@@ -17,9 +17,11 @@ public:
       : hooks(*recorder.hooks()), worker(worker) {
     hooks.task_begin(hooks.user, worker, call, task, coord.data(), static_cast<uint32_t>(coord.size()));
   }
-  ~ScriptedTask() {
+  ~ScriptedTask() { end(); }
+  void end() {
     if (open)
       hooks.task_end(hooks.user, worker);
+    open = false;
   }
   ScriptedTask &wait(uint32_t event, int64_t element, int64_t count) {
     hooks.wait_begin(hooks.user, worker, event, element, count);

@@ -56,7 +56,7 @@ TEST(Timeline, DrawsWhatIsOpenToTheEnd) {
   ScriptedTask open(recorder, 0, 0, 0, {});
   recorder.hooks()->wait_begin(recorder.hooks()->user, 0, 3, 4, 1);
   open.leaveOpen();
-  ScriptedTask(recorder, 1, 0, 1, {});
+  ScriptedTask(recorder, 1, 0, 1, {}).end();
   Timeline run = timeline(recorder);
   EXPECT_EQ(run.span, 400u);
   const TimelineTask &task = run.workers[0][0];

@@ -32,7 +32,7 @@ ALLOWED = {
     "tools": ["compiler", "runtime", "models", "include", ABI],
     "examples": ["include", "compiler/builder", "models"],
     "bench": ["compiler", "runtime", "models", "include", "device"],
-    "test": ["compiler", "runtime", "models", "include", "device"],
+    "test": ["compiler", "runtime", "models", "tools", "include", "device"],
 }
 
 # Code that a target owns lies in a folder of the target's name; nothing outside such a folder includes from it.

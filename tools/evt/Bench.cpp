@@ -23,7 +23,7 @@ struct BenchOptions {
   ArgumentOptions arguments;
   std::vector<std::string> schedules;
   std::vector<unsigned> workers;
-  unsigned repeat = 20;
+  int64_t repeat = 20;
   bool json = false;
 };
 
@@ -46,6 +46,9 @@ struct Timing {
 void benchProgram(const BenchOptions &options) {
   for (const std::string &schedule : options.schedules)
     requireOneOf("--schedule", schedule, scheduleNames());
+  for (unsigned workers : options.workers)
+    requirePositive("--workers", workers);
+  requirePositive("--repeat", options.repeat);
   OpenedProgram opened = openProgram(options.program, options.compile);
   auto arguments = std::make_shared<Arguments>(opened.manifest(), options.arguments);
   runtime::Binding binding = opened.program->prepare(arguments->values());
@@ -56,7 +59,7 @@ void benchProgram(const BenchOptions &options) {
     for (unsigned workers : options.workers.empty() ? usualWorkers() : options.workers) {
       std::vector<double> times;
       // The first launch touches memory and code for the first time: it is not counted.
-      for (unsigned i = 0; i <= options.repeat; ++i) {
+      for (int64_t i = 0; i <= options.repeat; ++i) {
         arguments->restore();
         runtime::LaunchOptions launch;
         launch.schedule = schedule;
@@ -124,12 +127,8 @@ void addBench(Commands &commands) {
       ->add_option("--workers", options->workers,
                    "how many threads; may be repeated (default: 1, 2, 4, … and the CPUs)")
       ->type_name("N")
-      ->allow_extra_args(false)
-      ->check(CLI::PositiveNumber);
-  command->add_option("--repeat", options->repeat, "counted launches of each")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      ->allow_extra_args(false);
+  command->add_option("--repeat", options->repeat, "counted launches of each")->type_name("N")->capture_default_str();
   command->add_flag("--json", options->json, "print the times as JSON");
   addCompileOptions(command, options->compile);
 }

@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t helpWidth = 100;
 constexpr size_t nameWidth = 30;
+constexpr char glue = '\x01'; // a space at which no line is broken
 
 // The words of a text in lines of at most `width`, the second and further ones indented. Line breaks stay.
 std::string wrapped(const std::string &text, size_t indent, size_t width) {
@@ -36,11 +37,12 @@ class HelpLayout : public CLI::Formatter {
 public:
   std::string make_option(const CLI::Option *option, bool positional) const override {
     std::string name = "  " + make_option_name(option, positional);
-    if (!positional && option->get_type_size() != 0 && !option->get_type_name().empty())
-      name += " " + option->get_type_name();
+    std::string type = option->get_type_name(); // a check's name follows a colon
+    if (!positional && option->get_type_size() != 0 && !type.empty())
+      name += " " + type.substr(0, type.find(':'));
     std::string text = option->get_description();
     if (!option->get_default_str().empty())
-      text += " (default: " + option->get_default_str() + ")";
+      text += std::string(" (default:") + glue + option->get_default_str() + ")";
     return row(name, text);
   }
 
@@ -57,17 +59,25 @@ private:
   static std::string row(std::string name, const std::string &text) {
     name +=
         name.size() + 2 > nameWidth ? "\n" + std::string(nameWidth, ' ') : std::string(nameWidth - name.size(), ' ');
-    return name + wrapped(text, nameWidth, helpWidth) + "\n";
+    std::string lines = wrapped(text, nameWidth, helpWidth);
+    std::replace(lines.begin(), lines.end(), glue, ' ');
+    return name + lines + "\n";
   }
 };
 
 } // namespace
 
-std::shared_ptr<CLI::Formatter> helpLayout() { return std::make_shared<HelpLayout>(); }
+std::shared_ptr<CLI::Formatter> helpLayout() {
+  auto layout = std::make_shared<HelpLayout>();
+  layout->label("SUBCOMMAND", "COMMAND");
+  layout->label("Positionals", "Arguments");
+  return layout;
+}
 
 CLI::App *Commands::add(const std::string &name, const std::string &summary, const std::string &purpose,
                         const std::vector<std::string> &examples, Action action) {
   CLI::App *command = app.add_subcommand(name, summary + "\n\n" + purpose);
+  command->group("Commands");
   command->footer("Examples:\n  " + joined(examples, "\n  "));
   command->set_help_flag("-h,--help", "show this help and exit");
   command->callback([&chosen = chosen, action = std::move(action)] { chosen = action; });
@@ -82,6 +92,11 @@ CLI::Option *addRepeatable(CLI::App *command, const std::string &name, std::vect
 void requireOneOf(const std::string &option, const std::string &found, const std::vector<std::string> &allowed) {
   if (std::find(allowed.begin(), allowed.end(), found) == allowed.end())
     throw Failure(ExitCode::wrongInput, option + " is '" + found + "', required one of " + joined(allowed));
+}
+
+void requirePositive(const std::string &option, int64_t found) {
+  if (found < 1)
+    throw Failure(ExitCode::wrongInput, option + " is " + std::to_string(found) + ", required at least 1");
 }
 
 std::pair<std::string, std::string> nameAndValue(const std::string &option, const std::string &text) {

@@ -36,6 +36,9 @@ CLI::Option *addRepeatable(CLI::App *command, const std::string &name, std::vect
 /// "--schedule is 'fast', required one of static, ticket, dynamic".
 void requireOneOf(const std::string &option, const std::string &found, const std::vector<std::string> &allowed);
 
+/// Throws Failure (wrong input): "--repeat is 0, required at least 1".
+void requirePositive(const std::string &option, int64_t found);
+
 /// NAME and VALUE of "NAME=VALUE". Throws Failure (wrong input) naming the option if there is no '=' or no name.
 std::pair<std::string, std::string> nameAndValue(const std::string &option, const std::string &text);
 

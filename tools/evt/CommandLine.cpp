@@ -49,8 +49,13 @@ std::string reworded(const CLI::ParseError &error, const CLI::App &app) {
   if (dynamic_cast<const CLI::ExtrasError *>(&error)) {
     size_t colon = text.rfind(": ");
     text = "unknown argument '" + (colon == std::string::npos ? text : text.substr(colon + 2)) + "'";
+  } else if (size_t equals = text.find(" = ");
+             dynamic_cast<const CLI::ConversionError *>(&error) && equals != std::string::npos) {
+    size_t colon = text.find(": ");
+    text = text.substr(colon + 2, equals - colon - 2) + " is '" + text.substr(equals + 3) + "', required a number";
   } else if (dynamic_cast<const CLI::RequiredError *>(&error) && app.get_subcommands().empty()) {
-    text = "a command is required";
+    std::vector<std::string> rest = app.remaining();
+    text = rest.empty() ? "a command is required" : "unknown command '" + rest[0] + "'";
   } else if (!text.empty() && text.size() > 1 && std::islower(static_cast<unsigned char>(text[1]))) {
     text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   }
@@ -102,8 +107,8 @@ int runCommandLine(int argc, char **argv) {
              "  evt check examples/row_sum/row_sum.mlir\n"
              "  evt run examples/row_sum/row_sum.mlir --size n=37 --in x=random\n"
              "  evt demo\n\n"
-             "'evt COMMAND --help' explains a command. docs/guide/tool.md is the guide, docs/guide/exit-codes.md lists "
-             "the exit codes.");
+             "'evt COMMAND --help' explains a command. docs/guide/tool.md is the guide, and\n"
+             "docs/guide/exit-codes.md lists the exit codes.");
   std::string level = "warn";
   app.add_option("--log-level", level, "what to say on stderr: error, warn, info, debug or trace")
       ->type_name("LEVEL")

@@ -15,6 +15,7 @@
 
 #include <iostream>
 #include <map>
+#include <optional>
 
 namespace evt::tool {
 namespace {
@@ -27,7 +28,7 @@ struct RunOptions {
   double tolerance = 1e-5;
   std::string schedule, trace, inject;
   unsigned workers = 0;
-  unsigned repeat = 0; // 0: not given
+  std::optional<int64_t> repeat;
   uint64_t perturb = 0;
   double watchdog = EVT_DEFAULT_WATCHDOG_SECONDS;
   bool check = false, json = false;
@@ -57,8 +58,8 @@ public:
       launch_.injectTask = injection.task;
     }
     begin();
-    unsigned plain = options_.repeat ? options_.repeat : options_.observed() ? 0 : 1;
-    for (unsigned i = 0; i < plain; ++i)
+    int64_t plain = options_.repeat.value_or(options_.observed() ? 0 : 1);
+    for (int64_t i = 0; i < plain; ++i)
       report_.seconds.push_back(launch(nullptr).seconds);
     if (options_.observed())
       observe();
@@ -179,6 +180,8 @@ void run(const RunOptions &options) {
   if (!options.trace.empty())
     requireTraceName(options.trace);
   requireWatchdog(options.watchdog);
+  if (options.repeat)
+    requirePositive("--repeat", *options.repeat);
   if (!(options.tolerance >= 0))
     throw Failure(ExitCode::wrongInput, "--tol is " + shortNumber(options.tolerance) + ", required at least 0");
   Runner(options).run();
@@ -222,8 +225,7 @@ void addRun(Commands &commands) {
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--repeat", options->repeat, "launch N times and print the median time (default: 1)")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->type_name("N");
   command->add_flag("--check", options->check,
                     "record a launch and check that events order its accesses and that counts are exact; exit code 1 "
                     "and a report otherwise");

@@ -14,6 +14,8 @@ std::string expression(const Json &json, bool nested = false) {
   if (!json.is_array())
     return json.dump();
   std::string op = json[0], text;
+  if (op == "max" && json[2] == 0)
+    return expression(json[1], nested); // a size below 0 means none
   if (op == "min" || op == "max")
     return op + "(" + expression(json[1]) + ", " + expression(json[2]) + ")";
   text = expression(json[1], true) + " " + op + " " + expression(json[2], true);

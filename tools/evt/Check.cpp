@@ -43,13 +43,19 @@ std::string toJson(const CheckAnswer &answer) {
   return json.dump(2) + "\n";
 }
 
-std::string toText(const CheckAnswer &answer) {
+void check(const CheckOptions &options) {
+  CheckAnswer answer = checkProgram(options.file, options.compile, options.request);
+  std::cout << (options.json ? toJson(answer) : answer.inferred + proofText(answer));
+  if (!answer.proved)
+    throw Failure(ExitCode::checkFailed, "graph '" + answer.graph + "' of '" + options.file + "' is refused");
+}
+
+} // namespace
+
+std::string proofText(const CheckAnswer &answer) {
   std::string size = counted(answer.calls, "call") + ", " + counted(answer.events, "event");
-  std::string text = answer.inferred;
-  if (answer.proved)
-    text += "proved: order, counts, progress of " + size;
-  else
-    text += "not proved: " + counted(answer.diagnostics.size(), "error") + " in " + size;
+  std::string text = answer.proved ? "proved: order, counts, progress of " + size
+                                   : "not proved: " + counted(answer.diagnostics.size(), "error") + " in " + size;
   text += fmt::format(" ({:.2f} s)\n", answer.seconds);
   if (!answer.obligations.empty())
     text += "but for " + counted(answer.obligations.size(), "obligation") + ", checked by 'evt run --check':\n";
@@ -57,15 +63,6 @@ std::string toText(const CheckAnswer &answer) {
     text += "  " + o.name + "\n";
   return text;
 }
-
-void check(const CheckOptions &options) {
-  CheckAnswer answer = checkProgram(options.file, options.compile, options.request);
-  std::cout << (options.json ? toJson(answer) : toText(answer));
-  if (!answer.proved)
-    throw Failure(ExitCode::checkFailed, "graph '" + answer.graph + "' of '" + options.file + "' is refused");
-}
-
-} // namespace
 
 void addCheck(Commands &commands) {
   auto options = std::make_shared<CheckOptions>();

@@ -1,8 +1,10 @@
 #include "Builder.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Iterators.h"
 #include "mlir/IR/Verifier.h"
 
 #include <stdexcept>
@@ -45,18 +47,12 @@ ArrayAttr strings(Builder &b, const std::vector<std::string> &names) {
   return b.getArrayAttr(attrs);
 }
 
-/// The value of a name among block arguments.
-Value find(ArrayAttr names, unsigned first, Block &block, const std::string &name) {
-  for (auto [i, n] : llvm::enumerate(names))
-    if (cast<StringAttr>(n).getValue() == name)
-      return block.getArgument(first + i);
-  return {};
-}
-
-void close(Block &block, Location loc) { OpBuilder::atBlockEnd(&block).create<ir::EndOp>(loc); }
-
-template <class Op> Index binary(Scope *scope, Value a, Value b) {
-  return {scope, scope->builder.create<Op>(scope->loc, a, b)};
+/// The block of a function or region that takes values of these types, with its terminator.
+Block &open(Region &region, TypeRange types, Location loc) {
+  Block &block = region.emplaceBlock();
+  block.addArguments(types, SmallVector<Location>(types.size(), loc));
+  OpBuilder::atBlockEnd(&block).create<ir::EndOp>(loc);
+  return block;
 }
 
 } // namespace
@@ -69,7 +65,7 @@ Argument tensor(std::string name, Element element, std::vector<int64_t> shape) {
   return a;
 }
 
-Argument index(std::string name, int64_t min, int64_t max) {
+Argument scalar(std::string name, int64_t min, int64_t max) {
   Argument a;
   a.name = std::move(name);
   a.min = min;
@@ -85,139 +81,216 @@ Argument Argument::immutable() const {
 
 //===-- indices ---------------------------------------------------------------------------------------------------===//
 
-Index Scope::constant(int64_t value) { return {this, builder.create<arith::ConstantIndexOp>(loc, value)}; }
-Value Scope::valueOf(Index i) { return i.value ? i.value : constant(i.constant).value; }
-
-#define EVT_INDEX_OPERATOR(NAME, OP, FOLDED)                                                                           \
-  Index NAME(Index a, Index b) {                                                                                       \
-    Scope *s = a.scope ? a.scope : b.scope;                                                                            \
-    if (!s)                                                                                                            \
-      return Index(int64_t(FOLDED));                                                                                   \
-    return binary<OP>(s, s->valueOf(a), s->valueOf(b));                                                                \
-  }
-EVT_INDEX_OPERATOR(operator+, arith::AddIOp, a.constant + b.constant)
-EVT_INDEX_OPERATOR(operator-, arith::SubIOp, a.constant - b.constant)
-EVT_INDEX_OPERATOR(operator*, arith::MulIOp, a.constant *b.constant)
-EVT_INDEX_OPERATOR(floordiv, arith::FloorDivSIOp, llvm::divideFloorSigned(a.constant, b.constant))
-EVT_INDEX_OPERATOR(ceildiv, arith::CeilDivSIOp, llvm::divideCeilSigned(a.constant, b.constant))
-EVT_INDEX_OPERATOR(operator%, arith::RemSIOp, a.constant % b.constant)
-EVT_INDEX_OPERATOR(least, arith::MinSIOp, std::min(a.constant, b.constant))
-EVT_INDEX_OPERATOR(most, arith::MaxSIOp, std::max(a.constant, b.constant))
-#undef EVT_INDEX_OPERATOR
-
-Index Scope::read(Memory table, std::vector<Index> at) {
-  SmallVector<Value> indices;
-  for (Index i : at)
-    indices.push_back(valueOf(i));
-  return {this, builder.create<ir::ReadOp>(loc, builder.getIndexType(), table.value, indices)};
+Value Scope::valueOf(Index i) {
+  if (i.value)
+    return i.value;
+  Block::iterator at = start->begin();
+  for (; at != start->end() && isa<arith::ConstantIndexOp>(*at); ++at)
+    if (cast<arith::ConstantIndexOp>(*at).value() == i.constant)
+      return at->getResult(0);
+  return OpBuilder(start, at).create<arith::ConstantIndexOp>(loc, i.constant);
 }
 
-Index Scope::dim(Memory memory, int64_t d) { return {this, builder.create<memref::DimOp>(loc, memory.value, d)}; }
+SmallVector<Value> Scope::valuesOf(const std::vector<Index> &indices) {
+  SmallVector<Value> values;
+  for (Index i : indices)
+    values.push_back(valueOf(i));
+  return values;
+}
+
+namespace {
+
+OpFoldResult operand(OpBuilder &b, Index i) {
+  return i.value ? OpFoldResult(i.value) : OpFoldResult(b.getIndexAttr(i.constant));
+}
+
+Index indexOf(Scope *scope, OpFoldResult r) {
+  if (auto attribute = dyn_cast<Attribute>(r))
+    return Index(cast<IntegerAttr>(attribute).getInt());
+  return {scope, cast<Value>(r)};
+}
+
+/// The affine expression `of(a, b)`. A chain of them becomes one operation.
+template <class Of> Index affineOf(Index a, Index b, Of of) {
+  Scope *s = a.scope ? a.scope : b.scope;
+  AffineExpr d0, d1;
+  bindDims(s->cursor.getContext(), d0, d1);
+  return indexOf(s, affine::makeComposedFoldedAffineApply(s->cursor, s->loc, AffineMap::get(2, 0, of(d0, d1)),
+                                                          {operand(s->cursor, a), operand(s->cursor, b)}));
+}
+
+/// Both operands as the two results of a map, for min and max.
+template <class Make> Index affineChoice(Index a, Index b, Make make) {
+  Scope *s = a.scope ? a.scope : b.scope;
+  return indexOf(s, make(s->cursor, s->loc, AffineMap::getMultiDimIdentityMap(2, s->cursor.getContext()),
+                         ArrayRef<OpFoldResult>{operand(s->cursor, a), operand(s->cursor, b)}));
+}
+
+bool areNumbers(Index a, Index b) { return !a.value && !b.value; }
+
+void checkDivisor(int64_t b) {
+  if (b < 1)
+    throw std::invalid_argument("a divisor must be positive, found " + std::to_string(b));
+}
+
+} // namespace
+
+Index operator+(Index a, Index b) {
+  return areNumbers(a, b) ? Index(a.constant + b.constant)
+                          : affineOf(a, b, [](AffineExpr x, AffineExpr y) { return x + y; });
+}
+
+Index operator-(Index a, Index b) {
+  return areNumbers(a, b) ? Index(a.constant - b.constant)
+                          : affineOf(a, b, [](AffineExpr x, AffineExpr y) { return x - y; });
+}
+
+Index operator*(Index a, Index b) {
+  if (areNumbers(a, b))
+    return a.constant * b.constant;
+  if (a.value && b.value)
+    return {a.scope, a.scope->cursor.create<arith::MulIOp>(a.scope->loc, a.value, b.value)};
+  Index value = a.value ? a : b;
+  int64_t factor = a.value ? b.constant : a.constant;
+  return affineOf(value, 0, [factor](AffineExpr x, AffineExpr) { return x * factor; });
+}
+
+Index operator%(Index a, int64_t b) {
+  checkDivisor(b);
+  return a.value ? affineOf(a, 0, [b](AffineExpr x, AffineExpr) { return x % b; }) : Index(llvm::mod(a.constant, b));
+}
+
+Index floordiv(Index a, int64_t b) {
+  checkDivisor(b);
+  return a.value ? affineOf(a, 0, [b](AffineExpr x, AffineExpr) { return x.floorDiv(b); })
+                 : Index(llvm::divideFloorSigned(a.constant, b));
+}
+
+Index ceildiv(Index a, int64_t b) {
+  checkDivisor(b);
+  return a.value ? affineOf(a, 0, [b](AffineExpr x, AffineExpr) { return x.ceilDiv(b); })
+                 : Index(llvm::divideCeilSigned(a.constant, b));
+}
+
+Index least(Index a, Index b) {
+  return areNumbers(a, b) ? Index(std::min(a.constant, b.constant))
+                          : affineChoice(a, b, affine::makeComposedFoldedAffineMin);
+}
+
+Index most(Index a, Index b) {
+  return areNumbers(a, b) ? Index(std::max(a.constant, b.constant))
+                          : affineChoice(a, b, affine::makeComposedFoldedAffineMax);
+}
+
+Index Scope::read(Memory table, std::vector<Index> at) {
+  return {this, cursor.create<ir::ReadOp>(loc, cursor.getIndexType(), table.value, valuesOf(at))};
+}
+
+Index Scope::dim(Memory memory, int64_t d) {
+  return {this, cursor.create<memref::DimOp>(loc, memory.value, valueOf(d))};
+}
+
+Named::operator Memory() const {
+  if (!isa<MemRefType>(value.getType()))
+    throw std::invalid_argument("'" + name + "' is an index, not a memory");
+  return {value};
+}
+
+Named::operator Index() const {
+  if (!value.getType().isIndex())
+    throw std::invalid_argument("'" + name + "' is a memory, not an index");
+  return {scope, value};
+}
 
 //===-- graphs ----------------------------------------------------------------------------------------------------===//
 
+GraphScope::GraphScope(OpBuilder &cursor, Location loc, ir::GraphOp graph)
+    : Scope(cursor, &graph.getBody().front(), loc), graph(graph) {}
+
 Named GraphScope::operator[](const std::string &name) {
-  Value v = find(graph.getArgNames(), 0, graph.getBody().front(), name);
-  if (!v)
-    throw std::invalid_argument("graph '" + graph.getSymName().str() + "' has no argument '" + name + "'");
-  return {this, v};
+  for (BlockArgument argument : graph.getBody().getArguments())
+    if (graph.getArgName(argument.getArgNumber()) == name)
+      return {this, argument, name};
+  throw std::invalid_argument("graph '" + graph.getSymName().str() + "' has no argument '" + name + "'");
 }
 
 Index GraphScope::symbol(const std::string &name, std::vector<std::pair<Memory, int64_t>> dims, int64_t min,
                          int64_t max) {
-  SmallVector<mlir::Value> tensors;
+  SmallVector<Value> tensors;
   SmallVector<int64_t> positions;
   for (auto &[m, d] : dims) {
     tensors.push_back(m.value);
     positions.push_back(d);
   }
-  return {this, builder.create<ir::SymbolOp>(loc, builder.getIndexType(), builder.getStringAttr(name), tensors,
-                                             builder.getDenseI64ArrayAttr(positions), builder.getI64IntegerAttr(min),
-                                             builder.getI64IntegerAttr(max))};
+  return {this, cursor.create<ir::SymbolOp>(loc, cursor.getIndexType(), cursor.getStringAttr(name), tensors,
+                                            cursor.getDenseI64ArrayAttr(positions), cursor.getI64IntegerAttr(min),
+                                            cursor.getI64IntegerAttr(max))};
 }
 
 Memory GraphScope::alloc(const std::string &name, Element element, std::vector<Index> sizes) {
   SmallVector<int64_t> shape;
-  SmallVector<mlir::Value> dynamic;
+  SmallVector<Value> dynamic;
   for (Index i : sizes) {
-    mlir::Value v = valueOf(i);
-    if (auto c = v.getDefiningOp<arith::ConstantIndexOp>()) {
-      shape.push_back(c.value());
-    } else {
-      shape.push_back(dyn);
-      dynamic.push_back(v);
-    }
+    shape.push_back(i.value ? dyn : i.constant);
+    if (i.value)
+      dynamic.push_back(i.value);
   }
-  auto type = MemRefType::get(shape, elementType(builder.getContext(), element));
-  return {builder.create<ir::AllocOp>(loc, type, dynamic, builder.getStringAttr(name))};
+  auto type = MemRefType::get(shape, elementType(cursor.getContext(), element));
+  return {cursor.create<ir::AllocOp>(loc, type, dynamic, cursor.getStringAttr(name))};
 }
 
 Event GraphScope::event(const std::string &name, std::vector<Index> extents, Count count) {
-  SmallVector<mlir::Value> sizes, operands;
-  for (Index i : extents)
-    sizes.push_back(valueOf(i));
-  mlir::Value value = valueOf(count.value);
-  AffineMap map;
-  if (auto c = value.getDefiningOp<arith::ConstantIndexOp>()) {
-    map = AffineMap::get(sizes.size(), 0, builder.getAffineConstantExpr(count.table ? 0 : c.value()));
-  } else {
-    map = AffineMap::get(sizes.size(), 1, builder.getAffineSymbolExpr(0));
-    operands.push_back(value);
+  SmallVector<Value> sizes = valuesOf(extents), operands;
+  AffineMap map = AffineMap::get(sizes.size(), 0, cursor.getAffineConstantExpr(count.value.constant));
+  if (count.value.value) {
+    map = AffineMap::get(sizes.size(), 1, cursor.getAffineSymbolExpr(0));
+    operands.push_back(count.value.value);
   }
-  auto type = ir::EventType::get(builder.getContext(), sizes.size());
-  return {builder.create<ir::EventOp>(loc, type, sizes, operands, count.table ? count.table->value : mlir::Value(),
-                                      count.guard ? count.guard->value : mlir::Value(), AffineMapAttr::get(map),
-                                      builder.getI64IntegerAttr(count.factor), builder.getStringAttr(name))};
+  auto type = ir::EventType::get(cursor.getContext(), sizes.size());
+  return {cursor.create<ir::EventOp>(loc, type, sizes, operands, count.table ? count.table->value : Value(),
+                                     count.guard ? count.guard->value : Value(), AffineMapAttr::get(map),
+                                     cursor.getI64IntegerAttr(count.factor), cursor.getStringAttr(name))};
 }
 
-void GraphScope::call(const Device &device, std::vector<Value> args, std::vector<Index> grid,
-                      const std::function<void(Protocol &)> &protocol) {
-  makeCall(device, std::move(args), nullptr, std::move(grid), protocol);
+void GraphScope::call(const Device &device, std::vector<Operand> args, std::vector<Index> grid, const Rules &protocol) {
+  makeCall(device, args, nullptr, grid, protocol);
 }
 
-void GraphScope::call(const Device &device, std::vector<Value> args, const Ragged &ragged, std::vector<Index> grid,
-                      const std::function<void(Protocol &)> &protocol) {
-  makeCall(device, std::move(args), &ragged, std::move(grid), protocol);
+void GraphScope::call(const Device &device, std::vector<Operand> args, const Ragged &ragged, std::vector<Index> grid,
+                      const Rules &protocol) {
+  makeCall(device, args, &ragged, grid, protocol);
 }
 
-void GraphScope::makeCall(const Device &device, std::vector<Value> args, const Ragged *ragged,
-                          std::vector<Index> grid, const std::function<void(Protocol &)> &protocol) {
-  SmallVector<mlir::Value> actual, extents;
-  for (Value &a : args) {
-    auto *memory = std::get_if<Memory>(static_cast<Actual *>(&a));
-    actual.push_back(memory ? memory->value : valueOf(std::get<Index>(static_cast<Actual &>(a))));
-  }
-  for (Index i : grid)
-    extents.push_back(valueOf(i));
-  unsigned rank = extents.size() + (ragged ? 2 : 0);
-  auto callee = SymbolTable::lookupNearestSymbolFrom<ir::DeviceOp>(graph->getParentOp(),
-                                                                   builder.getStringAttr(device.name));
-  std::vector<std::string> names;
-  for (unsigned i = 0; i < rank; ++i)
-    names.push_back(callee && i < callee.getNumCoords() ? cast<StringAttr>(callee.getCoordNames()[i]).getValue().str()
-                                                        : "i" + std::to_string(i));
-  mlir::Value bound = ragged ? valueOf(ragged->bound) : mlir::Value();
-  auto op = builder.create<ir::CallOp>(
-      loc, FlatSymbolRefAttr::get(builder.getContext(), device.name), actual, extents,
-      ragged ? ragged->table.value : mlir::Value(), bound, ragged ? ragged->guard.value : mlir::Value(),
-      builder.getI64IntegerAttr(ragged ? ragged->by : 0), strings(builder, names));
-  Block &block = op.getProtocol().emplaceBlock();
-  for (unsigned i = 0; i < rank; ++i)
-    block.addArgument(builder.getIndexType(), loc);
-  close(block, loc);
-  if (protocol) {
-    Protocol scope(OpBuilder(&block, std::prev(block.end())), loc, op);
-    protocol(scope);
-  }
+void GraphScope::makeCall(const Device &device, const std::vector<Operand> &args, const Ragged *ragged,
+                          const std::vector<Index> &grid, const Rules &protocol) {
+  SmallVector<Value> actual;
+  for (const Operand &a : args)
+    actual.push_back(valueOf(a.index));
+  unsigned rank = grid.size() + (ragged ? 2 : 0);
+  // A grid of another rank than the device function's is the verifier's to report; its coordinates need names until
+  // then.
+  std::vector<std::string> names = device.coords;
+  for (unsigned i = names.size(); i < rank; ++i)
+    names.push_back("i" + std::to_string(i));
+  names.resize(rank);
+  auto op = cursor.create<ir::CallOp>(loc, FlatSymbolRefAttr::get(cursor.getContext(), device.name), actual,
+                                      valuesOf(grid), ragged ? ragged->table.value : Value(),
+                                      ragged ? valueOf(ragged->bound) : Value(), ragged ? ragged->guard.value : Value(),
+                                      cursor.getI64IntegerAttr(ragged ? ragged->by : 0), strings(cursor, names));
+  Block &block = open(op.getProtocol(), SmallVector<Type>(rank, cursor.getIndexType()), loc);
+  if (!protocol)
+    return;
+  OpBuilder::InsertionGuard guard(cursor);
+  cursor.setInsertionPoint(block.getTerminator());
+  Protocol scope(cursor, start, loc, op);
+  protocol(scope);
 }
 
 void GraphScope::repeat(const std::string &iteration, Index extent, const std::function<void(Index)> &body) {
-  auto op = builder.create<ir::RepeatOp>(loc, valueOf(extent), builder.getStringAttr(iteration));
-  Block &block = op.getBody().emplaceBlock();
-  block.addArgument(builder.getIndexType(), loc);
-  close(block, loc);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(block.getTerminator());
+  auto op = cursor.create<ir::RepeatOp>(loc, valueOf(extent), cursor.getStringAttr(iteration));
+  Block &block = open(op.getBody(), cursor.getIndexType(), loc);
+  OpBuilder::InsertionGuard guard(cursor);
+  cursor.setInsertionPoint(block.getTerminator());
   body({this, block.getArgument(0)});
 }
 
@@ -241,7 +314,7 @@ template <class Use> void use(Scope &scope, Event event, const std::vector<Span>
     if (s.upper)
       upper.push_back(scope.valueOf(*s.upper));
   }
-  scope.builder.create<Use>(scope.loc, event.value, lower, upper, isRange);
+  scope.cursor.create<Use>(scope.loc, event.value, lower, upper, isRange);
 }
 } // namespace
 
@@ -249,15 +322,15 @@ void Protocol::wait(Event event, std::vector<Span> at) { use<ir::WaitOp>(*this, 
 void Protocol::notify(Event event, std::vector<Span> at) { use<ir::NotifyOp>(*this, event, at); }
 
 void Protocol::loop(Index from, Index to, const std::function<void(Index)> &body) {
-  auto op = builder.create<scf::ForOp>(loc, valueOf(from), valueOf(to), valueOf(1));
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(op.getBody()->getTerminator());
+  auto op = cursor.create<scf::ForOp>(loc, valueOf(from), valueOf(to), valueOf(1));
+  OpBuilder::InsertionGuard guard(cursor);
+  cursor.setInsertionPoint(op.getBody()->getTerminator());
   body({this, op.getInductionVar()});
 }
 
 //===-- programs --------------------------------------------------------------------------------------------------===//
 
-Program::Program(MLIRContext &context) : context(context) {
+Program::Program(MLIRContext &context) : cursor(&context) {
   DialectRegistry registry;
   ir::registerDialects(registry);
   context.appendDialectRegistry(registry);
@@ -265,59 +338,72 @@ Program::Program(MLIRContext &context) : context(context) {
   module = ModuleOp::create(UnknownLoc::get(&context));
 }
 
-Device Program::device(const std::string &name, std::vector<Argument> args, std::vector<std::string> coords,
-                       const std::function<void(TileScope &)> &body) {
-  OpBuilder b = OpBuilder::atBlockEnd(module->getBody());
-  Location loc = NameLoc::get(b.getStringAttr(name));
+namespace {
+
+struct Signature {
   SmallVector<Type> types;
   std::vector<std::string> names;
+};
+
+Signature signatureOf(MLIRContext *context, const std::vector<Argument> &args) {
+  Signature s;
   for (const Argument &a : args) {
-    types.push_back(argumentType(&context, a));
-    names.push_back(a.name);
+    s.types.push_back(argumentType(context, a));
+    s.names.push_back(a.name);
   }
-  auto op = b.create<ir::DeviceOp>(loc, b.getStringAttr(name), TypeAttr::get(b.getFunctionType(types, {})),
-                                   strings(b, names), strings(b, coords));
-  Block &block = op.getBody().emplaceBlock();
-  for (Type t : types)
-    block.addArgument(t, loc);
-  for (unsigned i = 0; i < coords.size(); ++i)
-    block.addArgument(b.getIndexType(), loc);
-  close(block, loc);
-  TileScope scope(OpBuilder(&block, std::prev(block.end())), loc, op);
+  return s;
+}
+
+} // namespace
+
+Device Program::device(const std::string &name, std::vector<Argument> args, std::vector<std::string> coords,
+                       const std::function<void(TileScope &)> &body) {
+  OpBuilder::InsertionGuard guard(cursor);
+  cursor.setInsertionPointToEnd(module->getBody());
+  Location loc = NameLoc::get(cursor.getStringAttr(name));
+  auto [types, names] = signatureOf(cursor.getContext(), args);
+  auto op =
+      cursor.create<ir::DeviceOp>(loc, cursor.getStringAttr(name), TypeAttr::get(cursor.getFunctionType(types, {})),
+                                  strings(cursor, names), strings(cursor, coords));
+  types.append(coords.size(), cursor.getIndexType());
+  cursor.setInsertionPoint(open(op.getBody(), types, loc).getTerminator());
+  TileScope scope(cursor, loc, op);
   body(scope);
-  return {name};
+  return {name, std::move(coords)};
 }
 
 void Program::graph(const std::string &name, std::vector<Argument> args,
                     const std::function<void(GraphScope &)> &body) {
-  OpBuilder b = OpBuilder::atBlockEnd(module->getBody());
-  Location loc = NameLoc::get(b.getStringAttr(name));
-  SmallVector<Type> types;
-  std::vector<std::string> names;
+  OpBuilder::InsertionGuard guard(cursor);
+  cursor.setInsertionPointToEnd(module->getBody());
+  Location loc = NameLoc::get(cursor.getStringAttr(name));
+  auto [types, names] = signatureOf(cursor.getContext(), args);
   SmallVector<Attribute> attrs;
   for (const Argument &a : args) {
-    types.push_back(argumentType(&context, a));
-    names.push_back(a.name);
     SmallVector<NamedAttribute> dict;
     if (a.isImmutable)
-      dict.push_back(b.getNamedAttr("evt.immutable", b.getUnitAttr()));
+      dict.push_back(cursor.getNamedAttr("evt.immutable", cursor.getUnitAttr()));
     if (!a.element) {
-      dict.push_back(b.getNamedAttr("evt.min", b.getI64IntegerAttr(a.min)));
-      dict.push_back(b.getNamedAttr("evt.max", b.getI64IntegerAttr(a.max)));
+      dict.push_back(cursor.getNamedAttr("evt.min", cursor.getI64IntegerAttr(a.min)));
+      dict.push_back(cursor.getNamedAttr("evt.max", cursor.getI64IntegerAttr(a.max)));
     }
-    attrs.push_back(b.getDictionaryAttr(dict));
+    attrs.push_back(cursor.getDictionaryAttr(dict));
   }
-  auto op = b.create<ir::GraphOp>(loc, b.getStringAttr(name), TypeAttr::get(b.getFunctionType(types, {})),
-                                  strings(b, names), b.getArrayAttr(attrs));
-  Block &block = op.getBody().emplaceBlock();
-  for (Type t : types)
-    block.addArgument(t, loc);
-  close(block, loc);
-  GraphScope scope(OpBuilder(&block, std::prev(block.end())), loc, op);
+  auto op =
+      cursor.create<ir::GraphOp>(loc, cursor.getStringAttr(name), TypeAttr::get(cursor.getFunctionType(types, {})),
+                                 strings(cursor, names), cursor.getArrayAttr(attrs));
+  cursor.setInsertionPoint(open(op.getBody(), types, loc).getTerminator());
+  GraphScope scope(cursor, loc, op);
   body(scope);
 }
 
 OwningOpRef<ModuleOp> Program::take() {
+  // Steps of index arithmetic that became part of a larger expression are left without a use.
+  module->walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+    if (isa<affine::AffineApplyOp, affine::AffineMinOp, affine::AffineMaxOp, arith::ConstantIndexOp>(op) &&
+        op->use_empty())
+      op->erase();
+  });
   if (failed(verify(*module)))
     return {};
   return std::move(module);

@@ -6,57 +6,66 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include <limits>
 #include <stdexcept>
 
 using namespace mlir;
 
 namespace evt::builder {
 
-Type elementType(MLIRContext *context, Element element); // Builder.cpp
-
 namespace {
 
 RankedTensorType typeOf(Tile t) { return cast<RankedTensorType>(t.value.getType()); }
 
-bool isFloat(Tile t) { return isa<FloatType>(typeOf(t).getElementType()); }
+bool isFloat(Tile t) { return isa<FloatType>(getElementTypeOrSelf(t.value)); }
 
 template <class FloatOp, class IntOp> Tile arithmetic(Tile a, Tile b) {
-  OpBuilder &o = a.scope->builder;
+  OpBuilder &o = a.scope->cursor;
   if (isFloat(a))
     return {o.create<FloatOp>(a.scope->loc, a.value, b.value), a.scope};
   return {o.create<IntOp>(a.scope->loc, a.value, b.value), a.scope};
 }
 
-Tile sameShape(Tile like, double value) {
-  RankedTensorType t = typeOf(like);
-  OpBuilder &o = like.scope->builder;
-  Attribute v = isa<FloatType>(t.getElementType()) ? Attribute(o.getFloatAttr(t.getElementType(), value))
-                                                   : Attribute(o.getIntegerAttr(t.getElementType(), (int64_t)value));
-  return {o.create<arith::ConstantOp>(like.scope->loc, SplatElementsAttr::get(t, v)), like.scope};
+Tile constantTile(Scope *scope, RankedTensorType type, double value) {
+  OpBuilder &o = scope->cursor;
+  Type element = type.getElementType();
+  Attribute v = isa<FloatType>(element) ? Attribute(o.getFloatAttr(element, value))
+                                        : Attribute(o.getIntegerAttr(element, (int64_t)value));
+  return {o.create<arith::ConstantOp>(scope->loc, SplatElementsAttr::get(type, v)), scope};
 }
+
+Tile sameShape(Tile like, double value) { return constantTile(like.scope, typeOf(like), value); }
+
+RankedTensorType tileType(ArrayRef<int64_t> shape, Type element) { return RankedTensorType::get(shape, element); }
 
 } // namespace
 
 Tile operator+(Tile a, Tile b) { return arithmetic<arith::AddFOp, arith::AddIOp>(a, b); }
 Tile operator-(Tile a, Tile b) { return arithmetic<arith::SubFOp, arith::SubIOp>(a, b); }
 Tile operator*(Tile a, Tile b) { return arithmetic<arith::MulFOp, arith::MulIOp>(a, b); }
-Tile operator/(Tile a, Tile b) { return arithmetic<arith::DivFOp, arith::FloorDivSIOp>(a, b); }
+Tile operator/(Tile a, Tile b) { return arithmetic<arith::DivFOp, arith::DivSIOp>(a, b); }
+Tile operator&(Tile a, Tile b) {
+  return {a.scope->cursor.create<arith::AndIOp>(a.scope->loc, a.value, b.value), a.scope};
+}
+Tile operator-(Tile a) {
+  return isFloat(a) ? Tile{a.scope->cursor.create<arith::NegFOp>(a.scope->loc, a.value), a.scope} : sameShape(a, 0) - a;
+}
 Tile operator+(Tile a, double b) { return a + sameShape(a, b); }
 Tile operator*(Tile a, double b) { return a * sameShape(a, b); }
+Tile operator/(Tile a, double b) { return a / sameShape(a, b); }
+
+TileScope::TileScope(OpBuilder &cursor, Location loc, ir::DeviceOp device)
+    : Scope(cursor, &device.getBody().front(), loc), device(device) {}
 
 Named TileScope::operator[](const std::string &name) {
   for (auto [i, n] : llvm::enumerate(device.getArgNames()))
     if (cast<StringAttr>(n).getValue() == name)
-      return {this, device.getBody().getArgument(i)};
+      return {this, device.getBody().getArgument(i), name};
   for (auto [i, n] : llvm::enumerate(device.getCoordNames()))
     if (cast<StringAttr>(n).getValue() == name)
-      return {this, device.getCoord(i)};
+      return {this, device.getCoord(i), name};
   throw std::invalid_argument("device function '" + device.getSymName().str() + "' has no argument or coordinate '" +
                               name + "'");
-}
-
-RankedTensorType TileScope::type(std::vector<int64_t> shape, Type element) {
-  return RankedTensorType::get(shape, element);
 }
 
 namespace {
@@ -70,145 +79,144 @@ SmallVector<int64_t> fullBox(MemRefType memory, ArrayRef<int64_t> sizes, ArrayRe
 }
 } // namespace
 
-Tile TileScope::load(Memory from, std::vector<Index> offsets, std::vector<int64_t> shape, Box box) {
+Tile TileScope::load(Memory from, std::vector<Index> offsets, std::vector<int64_t> shape, const Box &box) {
   auto memory = cast<MemRefType>(from.value.getType());
-  SmallVector<Value> at;
-  for (Index i : offsets)
-    at.push_back(valueOf(i));
   auto sizes = fullBox(memory, box.sizes, shape);
-  return {builder.create<ir::LoadOp>(loc, type(shape, memory.getElementType()), from.value,
-                                     box.table ? box.table->value : Value(), at, builder.getDenseI64ArrayAttr(sizes),
-                                     builder.getF64FloatAttr(box.fill)),
+  return {cursor.create<ir::LoadOp>(loc, tileType(shape, memory.getElementType()), from.value,
+                                    box.table ? box.table->value : Value(), valuesOf(offsets),
+                                    cursor.getDenseI64ArrayAttr(sizes), cursor.getF64FloatAttr(box.fill)),
           this};
 }
 
-void TileScope::store(Tile tile, Memory to, std::vector<Index> offsets, Box box) {
+void TileScope::store(Tile tile, Memory to, std::vector<Index> offsets, const Box &box) {
   auto memory = cast<MemRefType>(to.value.getType());
-  SmallVector<Value> at;
-  for (Index i : offsets)
-    at.push_back(valueOf(i));
   auto sizes = fullBox(memory, box.sizes, typeOf(tile).getShape());
-  builder.create<ir::StoreOp>(loc, tile.value, to.value, box.table ? box.table->value : Value(), at,
-                              builder.getDenseI64ArrayAttr(sizes));
+  cursor.create<ir::StoreOp>(loc, tile.value, to.value, box.table ? box.table->value : Value(), valuesOf(offsets),
+                             cursor.getDenseI64ArrayAttr(sizes));
 }
 
 Index TileScope::valid(Memory memory, Index offset, int64_t d, int64_t size) {
-  return {this, builder.create<ir::ValidOp>(loc, builder.getIndexType(), memory.value, valueOf(offset),
-                                            builder.getI64IntegerAttr(d), builder.getI64IntegerAttr(size))};
+  return {this, cursor.create<ir::ValidOp>(loc, cursor.getIndexType(), memory.value, valueOf(offset),
+                                           cursor.getI64IntegerAttr(d), cursor.getI64IntegerAttr(size))};
 }
 
 Tile TileScope::splat(double value, std::vector<int64_t> shape, Element element) {
-  RankedTensorType t = type(shape, elementType(builder.getContext(), element));
-  Attribute v = isa<FloatType>(t.getElementType())
-                    ? Attribute(builder.getFloatAttr(t.getElementType(), value))
-                    : Attribute(builder.getIntegerAttr(t.getElementType(), (int64_t)value));
-  return {builder.create<arith::ConstantOp>(loc, SplatElementsAttr::get(t, v)), this};
+  return constantTile(this, tileType(shape, elementType(cursor.getContext(), element)), value);
 }
 
 Tile TileScope::splat(Index value, std::vector<int64_t> shape) {
-  Value v = builder.create<arith::IndexCastOp>(loc, builder.getI32Type(), valueOf(value));
-  return {builder.create<tensor::SplatOp>(loc, v, type(shape, builder.getI32Type())), this};
+  Value v = cursor.create<arith::IndexCastOp>(loc, cursor.getI32Type(), valueOf(value));
+  return {cursor.create<tensor::SplatOp>(loc, v, tileType(shape, cursor.getI32Type())), this};
 }
 
 Tile TileScope::iota(std::vector<int64_t> shape, int64_t dim) {
-  return {builder.create<ir::IotaOp>(loc, type(shape, builder.getI32Type()), builder.getI64IntegerAttr(dim)), this};
+  return {cursor.create<ir::IotaOp>(loc, tileType(shape, cursor.getI32Type()), cursor.getI64IntegerAttr(dim)), this};
 }
 
 Tile TileScope::matmul(Tile a, Tile b, Tile accumulator) {
-  auto op = builder.create<linalg::MatmulOp>(loc, ValueRange{a.value, b.value}, ValueRange{accumulator.value});
+  auto op = cursor.create<linalg::MatmulOp>(loc, ValueRange{a.value, b.value}, ValueRange{accumulator.value});
   return {op.getResult(0), this};
 }
 
 Tile TileScope::matmulTransposed(Tile a, Tile b, Tile accumulator) {
-  auto op =
-      builder.create<linalg::MatmulTransposeBOp>(loc, ValueRange{a.value, b.value}, ValueRange{accumulator.value});
+  auto op = cursor.create<linalg::MatmulTransposeBOp>(loc, ValueRange{a.value, b.value}, ValueRange{accumulator.value});
   return {op.getResult(0), this};
 }
 
-Tile TileScope::reduce(Combine how, Tile t, std::vector<int64_t> dims) {
+namespace {
+
+/// What combines with anything to that thing.
+Attribute neutralElement(Combine how, Type element) {
+  Builder b(element.getContext());
+  if (isa<FloatType>(element)) {
+    double infinity = std::numeric_limits<double>::infinity();
+    return b.getFloatAttr(element, how == Combine::add   ? 0.0
+                                   : how == Combine::mul ? 1.0
+                                   : how == Combine::max ? -infinity
+                                                         : infinity);
+  }
+  unsigned width = element.getIntOrFloatBitWidth();
+  return b.getIntegerAttr(element, how == Combine::add   ? APInt(width, 0)
+                                   : how == Combine::mul ? APInt(width, 1)
+                                   : how == Combine::max ? APInt::getSignedMinValue(width)
+                                                         : APInt::getSignedMaxValue(width));
+}
+
+Tile combine(Combine how, Tile a, Tile b) {
+  switch (how) {
+  case Combine::add:
+    return a + b;
+  case Combine::mul:
+    return a * b;
+  case Combine::max:
+    return arithmetic<arith::MaximumFOp, arith::MaxSIOp>(a, b);
+  case Combine::min:
+    return arithmetic<arith::MinimumFOp, arith::MinSIOp>(a, b);
+  }
+  throw std::invalid_argument("unknown way to combine");
+}
+
+} // namespace
+
+Tile TileScope::reduce(Combine how, Tile t, std::vector<int64_t> dims, std::optional<Tile> start) {
   RankedTensorType in = typeOf(t);
-  std::vector<int64_t> kept;
+  SmallVector<int64_t> kept;
   for (int64_t d = 0; d < in.getRank(); ++d)
     if (!llvm::is_contained(dims, d))
       kept.push_back(in.getDimSize(d));
-  bool floats = isFloat(t);
-  // The neutral element, so that the result is the reduction of the tile alone.
-  RankedTensorType out = type(kept, in.getElementType());
-  Attribute neutral;
-  if (floats) {
-    double v = how == Combine::add ? 0.0
-               : how == Combine::mul ? 1.0
-               : how == Combine::max ? -std::numeric_limits<double>::infinity()
-                                     : std::numeric_limits<double>::infinity();
-    neutral = builder.getFloatAttr(in.getElementType(), v);
-  } else {
-    unsigned width = in.getElementTypeBitWidth();
-    APInt v = how == Combine::add   ? APInt(width, 0)
-              : how == Combine::mul ? APInt(width, 1)
-              : how == Combine::max ? APInt::getSignedMinValue(width)
-                                    : APInt::getSignedMaxValue(width);
-    neutral = builder.getIntegerAttr(in.getElementType(), v);
-  }
-  Value init = builder.create<arith::ConstantOp>(loc, SplatElementsAttr::get(out, neutral));
-  auto op = builder.create<linalg::ReduceOp>(
-      loc, ValueRange{t.value}, ValueRange{init}, dims, [&](OpBuilder &b, Location l, ValueRange a) {
-        Value r;
-        switch (how) {
-        case Combine::add:
-          r = floats ? Value(b.create<arith::AddFOp>(l, a[0], a[1])) : Value(b.create<arith::AddIOp>(l, a[0], a[1]));
-          break;
-        case Combine::mul:
-          r = floats ? Value(b.create<arith::MulFOp>(l, a[0], a[1])) : Value(b.create<arith::MulIOp>(l, a[0], a[1]));
-          break;
-        case Combine::max:
-          r = floats ? Value(b.create<arith::MaximumFOp>(l, a[0], a[1]))
-                     : Value(b.create<arith::MaxSIOp>(l, a[0], a[1]));
-          break;
-        case Combine::min:
-          r = floats ? Value(b.create<arith::MinimumFOp>(l, a[0], a[1]))
-                     : Value(b.create<arith::MinSIOp>(l, a[0], a[1]));
-          break;
-        }
-        b.create<linalg::YieldOp>(l, r);
-      });
+  Type element = in.getElementType();
+  Value from = start ? start->value
+                     : cursor.create<arith::ConstantOp>(
+                           loc, SplatElementsAttr::get(tileType(kept, element), neutralElement(how, element)));
+  auto op = cursor.create<linalg::ReduceOp>(loc, ValueRange{t.value}, ValueRange{from}, dims,
+                                            [&](OpBuilder &b, Location l, ValueRange elements) {
+                                              OpBuilder::InsertionGuard guard(cursor);
+                                              cursor.restoreInsertionPoint(b.saveInsertionPoint());
+                                              Tile r = combine(how, {elements[0], this}, {elements[1], this});
+                                              cursor.create<linalg::YieldOp>(l, r.value);
+                                            });
   return {op.getResult(0), this};
 }
 
 Tile TileScope::broadcast(Tile t, std::vector<int64_t> shape, std::vector<int64_t> dims) {
-  Value init = builder.create<tensor::EmptyOp>(loc, shape, typeOf(t).getElementType());
-  auto op = builder.create<linalg::BroadcastOp>(loc, t.value, init, dims);
+  Value init = cursor.create<tensor::EmptyOp>(loc, shape, typeOf(t).getElementType());
+  auto op = cursor.create<linalg::BroadcastOp>(loc, t.value, init, dims);
   return {op->getResult(0), this};
 }
 
 Tile TileScope::transpose(Tile t, std::vector<int64_t> permutation) {
   SmallVector<int64_t> shape;
-  for (int64_t p : permutation)
+  for (int64_t p : permutation) {
+    if (p < 0 || p >= typeOf(t).getRank())
+      throw std::invalid_argument("cannot permute dimension " + std::to_string(p) + " of a tile of rank " +
+                                  std::to_string(typeOf(t).getRank()));
     shape.push_back(typeOf(t).getDimSize(p));
-  Value init = builder.create<tensor::EmptyOp>(loc, shape, typeOf(t).getElementType());
-  auto op = builder.create<linalg::TransposeOp>(loc, t.value, init, permutation);
+  }
+  Value init = cursor.create<tensor::EmptyOp>(loc, shape, typeOf(t).getElementType());
+  auto op = cursor.create<linalg::TransposeOp>(loc, t.value, init, permutation);
   return {op->getResult(0), this};
 }
 
 Tile TileScope::slice(Tile t, std::vector<int64_t> offsets, std::vector<int64_t> sizes) {
-  SmallVector<OpFoldResult> o, s, strides(offsets.size(), builder.getIndexAttr(1));
+  SmallVector<OpFoldResult> o, s, strides(offsets.size(), cursor.getIndexAttr(1));
   for (auto [offset, size] : llvm::zip(offsets, sizes)) {
-    o.push_back(builder.getIndexAttr(offset));
-    s.push_back(builder.getIndexAttr(size));
+    o.push_back(cursor.getIndexAttr(offset));
+    s.push_back(cursor.getIndexAttr(size));
   }
-  return {builder.create<tensor::ExtractSliceOp>(loc, t.value, o, s, strides), this};
+  return {cursor.create<tensor::ExtractSliceOp>(loc, t.value, o, s, strides), this};
 }
 
 Tile TileScope::insert(Tile small, Tile into, std::vector<int64_t> offsets) {
-  SmallVector<OpFoldResult> o, s, strides(offsets.size(), builder.getIndexAttr(1));
+  SmallVector<OpFoldResult> o, s, strides(offsets.size(), cursor.getIndexAttr(1));
   for (auto [offset, size] : llvm::zip(offsets, typeOf(small).getShape())) {
-    o.push_back(builder.getIndexAttr(offset));
-    s.push_back(builder.getIndexAttr(size));
+    o.push_back(cursor.getIndexAttr(offset));
+    s.push_back(cursor.getIndexAttr(size));
   }
-  return {builder.create<tensor::InsertSliceOp>(loc, small.value, into.value, o, s, strides), this};
+  return {cursor.create<tensor::InsertSliceOp>(loc, small.value, into.value, o, s, strides), this};
 }
 
 Tile TileScope::reshape(Tile t, std::vector<int64_t> shape) {
-  RankedTensorType from = typeOf(t), to = type(shape, from.getElementType());
+  RankedTensorType from = typeOf(t), to = tileType(shape, from.getElementType());
   if (from.getNumElements() != to.getNumElements())
     throw std::invalid_argument("cannot reshape " + std::to_string(from.getNumElements()) + " elements into " +
                                 std::to_string(to.getNumElements()));
@@ -220,15 +228,15 @@ Tile TileScope::reshape(Tile t, std::vector<int64_t> shape) {
   };
   Value flat = t.value;
   if (from.getRank() > 1)
-    flat = builder.create<tensor::CollapseShapeOp>(loc, flat, all(from.getRank()));
+    flat = cursor.create<tensor::CollapseShapeOp>(loc, flat, all(from.getRank()));
   if (to.getRank() > 1)
-    flat = builder.create<tensor::ExpandShapeOp>(loc, to, flat, all(to.getRank()));
+    flat = cursor.create<tensor::ExpandShapeOp>(loc, to, flat, all(to.getRank()));
   return {flat, this};
 }
 
 Tile TileScope::convert(Tile t, Element element) {
   RankedTensorType from = typeOf(t);
-  Type target = elementType(builder.getContext(), element);
+  Type target = elementType(cursor.getContext(), element);
   RankedTensorType to = RankedTensorType::get(from.getShape(), target);
   Type source = from.getElementType();
   Value v;
@@ -236,29 +244,31 @@ Tile TileScope::convert(Tile t, Element element) {
     return t;
   if (isa<FloatType>(source) && isa<FloatType>(target))
     v = source.getIntOrFloatBitWidth() < target.getIntOrFloatBitWidth()
-            ? Value(builder.create<arith::ExtFOp>(loc, to, t.value))
-            : Value(builder.create<arith::TruncFOp>(loc, to, t.value));
+            ? Value(cursor.create<arith::ExtFOp>(loc, to, t.value))
+            : Value(cursor.create<arith::TruncFOp>(loc, to, t.value));
   else if (isa<FloatType>(source))
-    v = builder.create<arith::FPToSIOp>(loc, to, t.value);
+    v = cursor.create<arith::FPToSIOp>(loc, to, t.value);
   else if (isa<FloatType>(target))
-    v = source.isInteger(1) ? Value(builder.create<arith::UIToFPOp>(loc, to, t.value))
-                            : Value(builder.create<arith::SIToFPOp>(loc, to, t.value));
+    v = source.isInteger(1) ? Value(cursor.create<arith::UIToFPOp>(loc, to, t.value))
+                            : Value(cursor.create<arith::SIToFPOp>(loc, to, t.value));
   else if (source.getIntOrFloatBitWidth() > target.getIntOrFloatBitWidth())
-    v = builder.create<arith::TruncIOp>(loc, to, t.value);
+    v = cursor.create<arith::TruncIOp>(loc, to, t.value);
   else
-    v = source.isInteger(1) ? Value(builder.create<arith::ExtUIOp>(loc, to, t.value))
-                            : Value(builder.create<arith::ExtSIOp>(loc, to, t.value));
+    v = source.isInteger(1) ? Value(cursor.create<arith::ExtUIOp>(loc, to, t.value))
+                            : Value(cursor.create<arith::ExtSIOp>(loc, to, t.value));
   return {v, this};
 }
 
 Tile TileScope::math(const std::string &name, Tile t) {
+  if (!RegisteredOperationName::lookup("math." + name, cursor.getContext()))
+    throw std::invalid_argument("no operation of the math dialect is called '" + name + "'");
   OperationState state(loc, "math." + name);
   state.addOperands(t.value);
   state.addTypes(t.value.getType());
-  return {builder.create(state)->getResult(0), this};
+  return {cursor.create(state)->getResult(0), this};
 }
 
-Tile TileScope::maximum(Tile a, Tile b) { return arithmetic<arith::MaximumFOp, arith::MaxSIOp>(a, b); }
+Tile TileScope::maximum(Tile a, Tile b) { return combine(Combine::max, a, b); }
 
 Tile TileScope::compare(Compare how, Tile a, Tile b) {
   using F = arith::CmpFPredicate;
@@ -266,12 +276,12 @@ Tile TileScope::compare(Compare how, Tile a, Tile b) {
   static const F floats[] = {F::OEQ, F::OLT, F::OLE, F::OGT, F::OGE};
   static const I ints[] = {I::eq, I::slt, I::sle, I::sgt, I::sge};
   if (isFloat(a))
-    return {builder.create<arith::CmpFOp>(loc, floats[(int)how], a.value, b.value), this};
-  return {builder.create<arith::CmpIOp>(loc, ints[(int)how], a.value, b.value), this};
+    return {cursor.create<arith::CmpFOp>(loc, floats[(int)how], a.value, b.value), this};
+  return {cursor.create<arith::CmpIOp>(loc, ints[(int)how], a.value, b.value), this};
 }
 
 Tile TileScope::select(Tile condition, Tile a, Tile b) {
-  return {builder.create<arith::SelectOp>(loc, condition.value, a.value, b.value), this};
+  return {cursor.create<arith::SelectOp>(loc, condition.value, a.value, b.value), this};
 }
 
 std::pair<Tile, Tile> TileScope::topk(Tile t, int64_t k) {
@@ -279,37 +289,36 @@ std::pair<Tile, Tile> TileScope::topk(Tile t, int64_t k) {
   if (shape.empty())
     throw std::invalid_argument("topk needs a tile of rank 1 or more");
   shape.back() = k;
-  auto op = builder.create<ir::TopKOp>(loc, type(shape, builder.getF32Type()), type(shape, builder.getI32Type()),
-                                       t.value);
+  auto op = cursor.create<ir::TopKOp>(loc, tileType(shape, cursor.getF32Type()), tileType(shape, cursor.getI32Type()),
+                                      t.value);
   return {{op.getValues(), this}, {op.getIndices(), this}};
 }
 
 Tile TileScope::prefixSum(Tile t, int64_t dim, bool exclusive) {
-  return {builder.create<ir::PrefixSumOp>(loc, t.value.getType(), t.value, builder.getI64IntegerAttr(dim),
-                                          exclusive ? builder.getUnitAttr() : UnitAttr()),
+  return {cursor.create<ir::PrefixSumOp>(loc, t.value.getType(), t.value, cursor.getI64IntegerAttr(dim),
+                                         exclusive ? cursor.getUnitAttr() : UnitAttr()),
           this};
 }
 
-std::vector<Tile> TileScope::loop(Index from, Index to, Index step, std::vector<Tile> carried,
-                                  const std::function<std::vector<Tile>(Index, std::vector<Tile>)> &body) {
+std::vector<Tile> TileScope::loop(Index from, Index to, Index step, std::vector<Tile> carried, const Step &body) {
   SmallVector<Value> init;
   for (Tile t : carried)
     init.push_back(t.value);
   Value lower = valueOf(from), upper = valueOf(to), stride = valueOf(step);
-  auto op = builder.create<scf::ForOp>(loc, lower, upper, stride, init);
+  auto op = cursor.create<scf::ForOp>(loc, lower, upper, stride, init);
   {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(op.getBody());
+    OpBuilder::InsertionGuard guard(cursor);
+    cursor.setInsertionPointToStart(op.getBody());
     std::vector<Tile> state;
     for (Value v : op.getRegionIterArgs())
       state.push_back({v, this});
     if (init.empty())
-      builder.setInsertionPoint(op.getBody()->getTerminator());
+      cursor.setInsertionPoint(op.getBody()->getTerminator());
     SmallVector<Value> yielded;
     for (Tile t : body({this, op.getInductionVar()}, state))
       yielded.push_back(t.value);
     if (!init.empty())
-      builder.create<scf::YieldOp>(loc, yielded);
+      cursor.create<scf::YieldOp>(loc, yielded);
   }
   std::vector<Tile> results;
   for (Value v : op.getResults())

@@ -88,6 +88,9 @@ public:
 
 private:
   static constexpr int stack_capacity = 256;
+  /// Pauses, a microsecond or two, before a worker asks for others' work: handing over costs as much as dozens of
+  /// small tasks, so it must not happen at every gap; beside tasks that are worth sharing the delay is nothing.
+  static constexpr int patience = 100;
 
   void enqueue(const Entry &entry) {
     std::uint64_t at = control->tail.fetch_add(1, std::memory_order_relaxed);
@@ -149,18 +152,20 @@ private:
     if (!dequeue(entry)) {
       control->finished.fetch_add(finished, std::memory_order_acq_rel);
       finished = 0;
-      control->hungry.fetch_add(1, std::memory_order_relaxed);
       __atomic_store_n(&status->state, (std::uint32_t)EVT_IDLE, __ATOMIC_RELEASE);
       bool found = false, over = false;
       for (int spin = 0; !found && !over; ++spin) {
-        if (spin < 200)
+        if (spin == patience)
+          control->hungry.fetch_add(1, std::memory_order_relaxed);
+        if (spin < 2 * patience)
           pause();
         else
           sched_yield();
         found = dequeue(entry);
         over = !found && (control->finished.load(std::memory_order_acquire) == total || aborted());
+        if (spin >= patience && (found || over))
+          control->hungry.fetch_sub(1, std::memory_order_relaxed);
       }
-      control->hungry.fetch_sub(1, std::memory_order_relaxed);
       __atomic_store_n(&status->state, (std::uint32_t)EVT_RUNNING, __ATOMIC_RELEASE);
       if (over)
         return false;

@@ -156,10 +156,10 @@ inline Range share(std::int64_t n, std::uint32_t id, std::uint32_t workers) {
 
 /// Ticket schedule: tasks per ticket of a call with `n` tasks of which `width` may run at the same time. Small enough
 /// that the last tickets balance, large enough that taking one costs little beside the tasks. Tasks that form a chain
-/// (width 1) gain nothing from being spread.
+/// (width 1) gain nothing from being spread: they are one ticket.
 inline std::int64_t tasks_per_ticket(std::int64_t n, std::int64_t width, std::uint32_t workers) {
   if (width <= 1)
-    return least(most(n, 1), 64);
+    return most(n, 1);
   return least(most(width / ((std::int64_t)workers * 8), 1), 64);
 }
 

@@ -67,6 +67,24 @@ def load_reference(folder):
     return module
 
 
+def write_case(reference, line, folder):
+    """Writes the inputs of a case, and what must come out, as .npy files; the options of `evt run` that use them."""
+    shape = parse_shape(line)
+    inputs = reference.inputs(shape, generator(line))
+    options = []
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, value in inputs.items():
+        path = folder / f"{name}.npy"
+        options += ["--in", f"{name}={value if isinstance(value, int) else path}"]
+        if not isinstance(value, int):
+            np.save(path, value.bits.view("V2") if isinstance(value, BFloat16) else value)
+    for name, value in reference.expected(shape, inputs).items():
+        path = folder / f"expected_{name}.npy"
+        np.save(path, value.astype(np.float32))
+        options += ["--expect", f"{name}={path}"]
+    return options + ["--tol", f"{reference.TOLERANCE:g}"]
+
+
 def main():
     parser = argparse.ArgumentParser(description="Writes the inputs of a case, and what must come out, as .npy files; "
                                                  "prints the command that runs it and compares.")
@@ -74,21 +92,8 @@ def main():
     parser.add_argument("shape", help="such as 'm=3 k=5'; the fields are those of the file shapes")
     parser.add_argument("folder", type=pathlib.Path, help="gets NAME.npy for inputs, expected_NAME.npy for outputs")
     options = parser.parse_args()
-    reference = load_reference(options.example.resolve())
-    shape = parse_shape(options.shape)
-    inputs = reference.inputs(shape, generator(options.shape))
-    command = ["./evt", "run", str(options.example / f"{options.example.resolve().name}.mlir")]
-    options.folder.mkdir(parents=True, exist_ok=True)
-    for name, value in inputs.items():
-        path = options.folder / f"{name}.npy"
-        command += ["--in", f"{name}={value if isinstance(value, int) else path}"]
-        if not isinstance(value, int):
-            np.save(path, value.bits.view("V2") if isinstance(value, BFloat16) else value)
-    for name, value in reference.expected(shape, inputs).items():
-        path = options.folder / f"expected_{name}.npy"
-        np.save(path, value.astype(np.float32))
-        command += ["--expect", f"{name}={path}"]
-    print(shlex.join(command + ["--tol", f"{reference.TOLERANCE:g}"]))
+    case = write_case(load_reference(options.example.resolve()), options.shape, options.folder)
+    print(shlex.join(["./evt", "run", str(options.example / f"{options.example.resolve().name}.mlir"), *case]))
 
 
 if __name__ == "__main__":

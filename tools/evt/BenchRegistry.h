@@ -10,7 +10,8 @@
 //   extern "C" const char *const evt_bench_NAME_summary = "what it measures";
 //   extern "C" int evt_bench_NAME(int argc, char **argv);      // argv[0] is the name; returns an exit code
 //
-// The tool links every registered library; nothing is included either way, so the folders stay apart.
+// The tool links every registered library (tools/evt/CMakeLists.txt); nothing is included either way, so the folders
+// stay apart.
 #ifndef EVT_TOOLS_EVT_BENCHREGISTRY_H
 #define EVT_TOOLS_EVT_BENCHREGISTRY_H
 

@@ -3,6 +3,7 @@
 #include "ScalarCode.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -56,10 +57,29 @@ public:
       }
   }
 
+  /// A notify follows every access of its task. Where a protocol reads tables for its notifies, they are collected
+  /// first and issued after the last read.
   void notifies() {
+    collects = false;
+    call.getProtocol().walk([&](ir::ReadOp) { collects = true; });
     for (Operation &op : call.getProtocol().front())
       if (!isa<ir::WaitOp>(op))
         emit(&op);
+    if (!collects)
+      return;
+    llvm::SmallSetVector<int, 4> events;
+    call.getProtocol().walk([&](ir::NotifyOp n) { events.insert(graph.signature.eventOf(n.getEvent())); });
+    out.line("for (const evt::Notification &n : use.w.collected) {");
+    out.line("switch (n.event) {");
+    for (int e : events) {
+      std::string args;
+      for (unsigned d = 0; d < rankOf(graph.signature.events[e]); ++d)
+        args += ", n.at[" + num(d) + "]";
+      out.line("case ", e, ": notify_", e, "(use, P", args, "); break;");
+    }
+    out.line("}");
+    out.line("}");
+    out.line("use.w.collected.clear();");
   }
 
 private:
@@ -120,7 +140,9 @@ private:
         }
       }
     }
-    if (!isWait) {
+    if (!isWait && collects) {
+      out.line("use.w.collected.push_back({", e, ", {", args.empty() ? "0" : args.substr(2), "}});");
+    } else if (!isWait) {
       out.line("notify_", e, "(use, P", args, ");");
     } else if (isGuarded(def)) {
       Value table = def.getTable();
@@ -142,6 +164,7 @@ private:
   CodeWriter &out;
   DenseMap<Value, std::string> local;
   unsigned next = 0;
+  bool collects = false;
 };
 
 } // namespace
@@ -261,14 +284,13 @@ void emitTriggers(const GraphCode &graph, const Triggers &triggers, CodeWriter &
       ir::EventOp counted = other;
       if (!counted.getTable() || counted.getGuard() != op.getEvent())
         continue;
-      std::string args, at;
+      std::string args;
       for (unsigned d = 0; d < rankOf(counted); ++d) {
         out.line("for (int64_t a", d, " = 0; a", d, " < P.e", f, "_", d, "; ++a", d, ") {");
         args += ", a" + num(d);
       }
-      at = args.empty() ? "0" : args.substr(2);
-      out.line("const uint32_t known = evt::table_bias - (uint32_t)(evt::read_table(w, P.m",
-               s.memoryOf(counted.getTable()), ", {", at, "}) * ", (int64_t)counted.getFactor(), ");");
+      out.line("const uint32_t known = evt::table_bias - (uint32_t)(P.m", s.memoryOf(counted.getTable()), ".data[",
+               elementIndex(f, counted), "] * INT64_C(", (int64_t)counted.getFactor(), "));");
       out.line("if (P.e", f, "[", elementIndex(f, counted),
                "].fetch_add(known, std::memory_order_acq_rel) + known == evt::table_bias) complete_", f, "(w, P", args,
                ");");

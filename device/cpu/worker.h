@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstring>
 #include <sched.h>
+#include <vector>
 
 namespace evt {
 
@@ -39,6 +40,12 @@ inline void pause() {
 #endif
 }
 
+/// A notify whose element was read from a table, kept until the task has read all it needs.
+struct Notification {
+  std::uint32_t event;
+  std::int64_t at[8];
+};
+
 class Worker {
 public:
   Worker(const evt_launch *launch, std::uint32_t id, Control *control)
@@ -50,6 +57,7 @@ public:
   evt_status *const status;
   Control *const control;
   const std::uint32_t id, workers;
+  std::vector<Notification> collected; // by the task that is running
 
   bool aborted() const { return __atomic_load_n(launch->abort, __ATOMIC_RELAXED) != EVT_ABORT_NONE; }
 

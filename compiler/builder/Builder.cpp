@@ -84,10 +84,15 @@ Argument Argument::immutable() const {
 Value Scope::valueOf(Index i) {
   if (i.value)
     return i.value;
+  // Each number once, in rising order: what is printed does not depend on who asked first.
   Block::iterator at = start->begin();
-  for (; at != start->end() && isa<arith::ConstantIndexOp>(*at); ++at)
-    if (cast<arith::ConstantIndexOp>(*at).value() == i.constant)
-      return at->getResult(0);
+  for (; at != start->end() && isa<arith::ConstantIndexOp>(*at); ++at) {
+    auto constant = cast<arith::ConstantIndexOp>(*at);
+    if (constant.value() == i.constant)
+      return constant;
+    if (constant.value() > i.constant)
+      break;
+  }
   return OpBuilder(start, at).create<arith::ConstantIndexOp>(loc, i.constant);
 }
 
@@ -407,6 +412,13 @@ OwningOpRef<ModuleOp> Program::take() {
   if (failed(verify(*module)))
     return {};
   return std::move(module);
+}
+
+std::string textOf(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module->print(stream);
+  return text;
 }
 
 } // namespace evt::builder

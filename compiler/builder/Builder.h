@@ -91,6 +91,7 @@ struct Event {
 struct Tile {
   mlir::Value value;
   Scope *scope;
+  std::vector<int64_t> shape() const;
 };
 Tile operator+(Tile a, Tile b);
 Tile operator-(Tile a, Tile b);
@@ -310,5 +311,8 @@ private:
   mlir::OpBuilder cursor;
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
+
+/// A program as text, as the tools read it.
+std::string textOf(mlir::ModuleOp module);
 
 } // namespace evt::builder

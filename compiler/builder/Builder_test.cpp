@@ -22,19 +22,13 @@ struct BuilderTest : testing::Test {
                                           return mlir::success();
                                         }};
 
-  std::string print(ModuleOp module) {
-    std::string text;
-    llvm::raw_string_ostream(text) << module;
-    return text;
-  }
-
   /// Text with constants at the start of their function, each once: where a program writes them is no part of it.
   std::string canonical(ModuleOp module) {
     mlir::PassManager passes(&context);
     passes.addPass(mlir::createCanonicalizerPass());
     passes.addPass(mlir::createCSEPass());
     EXPECT_TRUE(succeeded(passes.run(module)));
-    return print(module);
+    return textOf(module);
   }
 
   OwningOpRef<ModuleOp> parse(const std::string &text) {
@@ -94,7 +88,8 @@ TEST_F(BuilderTest, GraphFormsAreThoseOfTheText) {
     g.repeat("l", layers, [&](Index l) {
       g.call(step, {g["y"], l}, Ragged{indptr, 16, tiles, planned}, {2}, [&](Protocol &t) {
         t.wait(done, {{l - 1, l}, whole});
-        t.loop(t[1] * 16, least(t[1] * 16 + 16, n), [&](Index row) {
+        Index first = t[1] * 16;
+        t.loop(first, least(first + 16, n), [&](Index row) {
           Index e = t.read(indptr, {row});
           t.notify(counted, {e, t[2]});
         });
@@ -107,9 +102,11 @@ TEST_F(BuilderTest, GraphFormsAreThoseOfTheText) {
     evt.device @fill(%t: memref<8x?xi32>, %indptr: memref<9xi32>) grid(%one) {}
     evt.device @step(%y: memref<?xf32>, %l: index) grid(%e, %r, %j) {}
     evt.graph @g(%y: memref<?xf32>, %layers: index {evt.min = 1, evt.max = 64}) {
+      %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %c2 = arith.constant 2 : index
       %c8 = arith.constant 8 : index
+      %all = arith.constant 1099511627776 : index
       %n = evt.symbol "n" (%y[0]) range(1, 100) : memref<?xf32>
       %tiles = affine.apply affine_map<(d0) -> (d0 ceildiv 16 + 8)>(%n)
       %t = evt.alloc(%tiles) : memref<8x?xi32>
@@ -121,8 +118,6 @@ TEST_F(BuilderTest, GraphFormsAreThoseOfTheText) {
       evt.repeat %l to %layers {
         evt.call @step(%y, %l) grid((%e, %r) in ragged(%indptr by 16 bound %tiles after %planned : memref<9xi32>),
                                     %j to %c2) : (memref<?xf32>, index) {
-          %c0 = arith.constant 0 : index
-          %all = arith.constant 1099511627776 : index
           %before = affine.apply affine_map<(d0) -> (d0 - 1)>(%l)
           evt.wait %done[%before to %l, %c0 to %all]
           %first = affine.apply affine_map<(d0) -> (d0 * 16)>(%r)
@@ -140,22 +135,22 @@ TEST_F(BuilderTest, GraphFormsAreThoseOfTheText) {
 
 TEST_F(BuilderTest, TileFormsAreThoseOfTheText) {
   Program p(context);
-  p.device(
-      "d", {tensor("x", bf16, {dyn, 4, 64}), tensor("rows", i32, {dyn}), tensor("y", f32, {dyn, 64})}, {"i"},
-      [](TileScope &s) {
-        Tile narrow = s.load(s["x"], {s["i"] * 2 * 8, 1, 0}, {16, 64}, {.sizes = {16, 1, 64}, .fill = -1});
-        Tile x = s.convert(narrow, f32);
-        Tile m = s.reduce(Combine::max, x, {1});
-        Tile wide = s.broadcast(m, {16, 64}, {1});
-        Tile e = s.math("exp", -(x - wide)) + 1.0;
-        Tile live = s.compare(Compare::less, s.iota({16, 64}, 0), s.splat(s.valid(s["y"], s["i"], 0, 16), {16, 64}));
-        Tile kept = s.select(live, e, s.splat(0, {16, 64}));
-        std::vector<Tile> sum =
-            s.loop(0, s.dim(s["y"], 0), 4, {kept}, [&](Index k, std::vector<Tile> carried) -> std::vector<Tile> {
-              return {s.matmulTransposed(s.slice(kept, {0, 0}, {16, 32}), s.splat(2, {64, 32}), carried[0])};
-            });
-        s.store(s.reshape(s.transpose(sum[0], {1, 0}), {16, 64}), s["y"], {s["i"], 0}, {.table = s["rows"]});
-      });
+  p.device("d", {tensor("x", bf16, {dyn, 4, 64}), tensor("rows", i32, {dyn}), tensor("y", f32, {dyn, 64})}, {"i"},
+           [](TileScope &s) {
+             Tile narrow = s.load(s["x"], {s["i"] * 2 * 8, 1, 0}, {16, 64}, {.sizes = {16, 1, 64}, .fill = -1});
+             Tile x = s.convert(narrow, f32);
+             Tile m = s.reduce(Combine::max, x, {1});
+             Tile wide = s.broadcast(m, {16, 64}, {1});
+             Tile e = s.math("exp", -(x - wide)) + 1.0;
+             Tile number = s.iota({16, 64}, 0);
+             Tile live = s.compare(Compare::less, number, s.splat(s.valid(s["y"], s["i"], 0, 16), {16, 64}));
+             Tile kept = s.select(live, e, s.splat(0, {16, 64}));
+             std::vector<Tile> sum =
+                 s.loop(0, s.dim(s["y"], 0), 4, {kept}, [&](Index k, std::vector<Tile> carried) -> std::vector<Tile> {
+                   return {s.matmulTransposed(s.slice(kept, {0, 0}, {16, 32}), s.splat(2, {64, 32}), carried[0])};
+                 });
+             s.store(s.reshape(s.transpose(sum[0], {1, 0}), {16, 64}), s["y"], {s["i"], 0}, {.table = s["rows"]});
+           });
   OwningOpRef<ModuleOp> built = p.take();
   ASSERT_TRUE(built) << testing::PrintToString(messages);
   OwningOpRef<ModuleOp> text = parse(R"(

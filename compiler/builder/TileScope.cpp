@@ -40,6 +40,8 @@ RankedTensorType tileType(ArrayRef<int64_t> shape, Type element) { return Ranked
 
 } // namespace
 
+std::vector<int64_t> Tile::shape() const { return typeOf(*this).getShape(); }
+
 Tile operator+(Tile a, Tile b) { return arithmetic<arith::AddFOp, arith::AddIOp>(a, b); }
 Tile operator-(Tile a, Tile b) { return arithmetic<arith::SubFOp, arith::SubIOp>(a, b); }
 Tile operator*(Tile a, Tile b) { return arithmetic<arith::MulFOp, arith::MulIOp>(a, b); }
@@ -172,7 +174,7 @@ Tile TileScope::reduce(Combine how, Tile t, std::vector<int64_t> dims, std::opti
                                             [&](OpBuilder &b, Location l, ValueRange elements) {
                                               OpBuilder::InsertionGuard guard(cursor);
                                               cursor.restoreInsertionPoint(b.saveInsertionPoint());
-                                              Tile r = combine(how, {elements[0], this}, {elements[1], this});
+                                              Tile r = combine(how, {elements[1], this}, {elements[0], this});
                                               cursor.create<linalg::YieldOp>(l, r.value);
                                             });
   return {op.getResult(0), this};

@@ -1,6 +1,6 @@
 // The border between the kernel inside an artifact and the runtime that launches it.
 //
-// A CPU artifact's kernel is a shared object with two C entry points:
+// A CPU artifact's kernel is a shared object with three C entry points:
 //
 //   uint32_t evt_kernel_abi(void)                                  // returns EVT_ABI_VERSION
 //   void evt_kernel_worker(const evt_launch*, uint32_t worker)     // run by `workers` threads at once, returns when
@@ -80,7 +80,7 @@ typedef struct evt_launch {
   evt_status *status;        // `workers` entries
   uint32_t *abort;           // evt_abort; written at most once from 0 by whoever fails first
   evt_fault *fault;          // filled by the kernel before it sets *abort
-  uint8_t *done;             // null, or one byte per task in program order: set to 1 when its notifies are issued
+  uint8_t *done;             // null, or one byte per task, call by call: set to 1 when its notifies are issued
   const evt_hooks *hooks;    // null, or an observer
   uint64_t perturb;          // 0, or a seed: workers stall at random points (schedule fuzzing)
   int64_t inject_call;       // -1, or the call of the task whose notifies are dropped (fault injection)

@@ -3,7 +3,7 @@
 //   graph row_sum: 2 calls, 1 event
 //     static   supported
 //     ticket   supported
-//     dynamic  supported; queue of at most (n * 4) + n tasks
+//     dynamic  supported; queue of at most n * 4 + n tasks
 //
 //   partial(i, j): n x 4 tasks
 //     carried  none: the call does not depend on itself

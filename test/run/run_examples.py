@@ -6,7 +6,8 @@
 Each example is compiled once; that one artifact serves every shape. A run passes if every output agrees with the
 float64 reference (‖result - expected‖ / ‖expected‖ within the example's tolerance; NaN never does) and has the same
 bits as the first run of its shape, whatever the schedule and the workers; with 7 and 16 workers, tasks stall at random
-points. Outputs hold NaN before each run.
+points. Outputs hold NaN before each run. An example that is also written in C++ (examples/example_NAME of the build
+prints it) runs a second time from there, on a few shapes, and must give the same bits as the text.
 Prints what failed and, as the last line, `N passed, N failed`; exits with 0 only if nothing failed.
 """
 
@@ -32,6 +33,7 @@ import launcher
 SCHEDULES = ("static", "ticket", "dynamic")
 # Workers, and the seed of the stalls at random points that shake the order of their tasks; 0: no stalls.
 WORKERS = ((1, 0), (2, 0), (7, 1), (16, 2))
+QUICK = [("static", 1, 0), ("ticket", 2, 0), ("dynamic", 7, 1)]
 POISON = {np.float32: np.nan, np.float16: np.nan, np.uint16: 0x7FC0, np.int32: -0x55555556, np.int64: -0x55555556,
           np.bool_: True}
 SHOWN = 12  # failures printed for an example; the rest are counted
@@ -111,35 +113,31 @@ class Case:
         return None
 
 
-def compile_example(build, name, directory):
-    tool = build / "bin" / "evt"
-    done = subprocess.run([str(tool), "compile", str(ROOT / "examples" / name / f"{name}.mlir"), "-o", str(directory)],
+def compile_program(build, program, directory):
+    """What `evt compile` says when it fails, or None."""
+    done = subprocess.run([str(build / "bin" / "evt"), "compile", str(program), "-o", str(directory)],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return done.stdout if done.returncode else None
 
 
-def run_example(build, name, quick):
-    """(passed, failed) of one example, in this process."""
-    folder = ROOT / "examples" / name
-    reference = example.load_reference(folder)
-    lines = example.read_shapes(folder)
-    combinations = [(schedule, *workers) for schedule in SCHEDULES for workers in WORKERS]
-    if quick:
-        lines, combinations = lines[::4], [("static", 1, 0), ("ticket", 2, 0), ("dynamic", 7, 1)]
+def run_program(build, name, text, cases, combinations):
+    """(passed, failed) of one program, the file `text`, over cases: shape → Case, which is made where it is missing."""
+    reference = example.load_reference(ROOT / "examples" / text.stem)
+    count = len(cases) * len(combinations)
     with tempfile.TemporaryDirectory() as scratch:
-        artifact = pathlib.Path(scratch) / f"{name}.evt"
-        complaint = compile_example(build, name, artifact)
+        artifact = pathlib.Path(scratch) / f"{text.stem}.evt"
+        complaint = compile_program(build, text, artifact)
         if complaint is not None:
             print(f"{name}: does not compile\n{complaint.rstrip()}")
-            return 0, len(lines) * len(combinations)
+            return 0, count
         try:
             program = launcher.Library(find_library(build)).load(artifact)
         except launcher.LaunchError as error:
             print(f"{name}: does not load: {error}")
-            return 0, len(lines) * len(combinations)
+            return 0, count
         passed, problems = 0, []
-        for line in lines:
-            case = Case(reference, program, line)
+        for line in cases:
+            case = cases[line] = cases[line] or Case(reference, program, line)
             for schedule, workers, perturb in combinations:
                 problem = case.problem(program, schedule, workers, perturb)
                 passed += problem is None
@@ -151,6 +149,35 @@ def run_example(build, name, quick):
     if len(problems) > SHOWN:
         print(f"{name}: and {len(problems) - SHOWN} more")
     return passed, len(problems)
+
+
+def run_cpp(build, name, cases):
+    """(passed, failed) of the example as C++ writes it, if it does, on cases that the text has run: the bits must agree
+    with the text's."""
+    binary = build / "examples" / f"example_{name}"
+    if not binary.exists():
+        return 0, 0
+    with tempfile.TemporaryDirectory() as scratch:
+        text = pathlib.Path(scratch) / f"{name}.mlir"
+        with text.open("w") as out:
+            done = subprocess.run([str(binary)], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            print(f"{name} in C++: gives no program\n{done.stderr.rstrip()}")
+            return 0, len(cases) * len(QUICK)
+        return run_program(build, f"{name} in C++", text, cases, QUICK)
+
+
+def run_example(build, name, quick):
+    """(passed, failed) of one example, in this process."""
+    folder = ROOT / "examples" / name
+    lines = example.read_shapes(folder)
+    combinations = [(schedule, *workers) for schedule in SCHEDULES for workers in WORKERS]
+    if quick:
+        lines, combinations = lines[::4], QUICK
+    cases = dict.fromkeys(lines)
+    passed, failed = run_program(build, name, folder / f"{name}.mlir", cases, combinations)
+    good, bad = run_cpp(build, name, {line: cases[line] for line in lines[::4 if quick else 16]})
+    return passed + good, failed + bad
 
 
 def run_apart(options, name):

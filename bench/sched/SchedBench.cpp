@@ -1,5 +1,5 @@
-// evt bench sched: nanoseconds per empty task under each schedule, beside OpenMP `task depend` and a oneTBB flow graph, in
-// one run. Every figure is the median of several runs after one that is not counted.
+// evt bench sched: nanoseconds per empty task under each schedule, beside OpenMP `task depend` and a oneTBB flow graph,
+// in one run. Every figure is the median of several runs after one that is not counted.
 #include "Dag.h"
 #include "Kernels.h"
 
@@ -44,7 +44,8 @@ int evt_bench_sched(int argc, char **argv) {
   CLI11_PARSE(app, argc, argv);
   try {
     std::printf("ns per task, %u workers\n\n", workers);
-    std::printf("| graph | tasks | static | ticket | dynamic | OpenMP | oneTBB | OpenMP / worst of ours | oneTBB / worst of ours |\n");
+    std::printf("| graph | tasks | static | ticket | dynamic | OpenMP | oneTBB | OpenMP / worst of ours | oneTBB / "
+                "worst of ours |\n");
     std::printf("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
     for (const std::string &kind : kinds) {
       Kernel kernel(kind);
@@ -63,8 +64,8 @@ int evt_bench_sched(int argc, char **argv) {
           TbbGraph graph(dag, workers);
           tbb = perTask([&] { return graph.run(); });
         }
-        std::printf("| %s | %d | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", kind.c_str(), dag.tasks, ours[0], ours[1],
-                    ours[2], openmp, tbb, openmp / worst, tbb / worst);
+        std::printf("| %s | %d | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", kind.c_str(), dag.tasks, ours[0],
+                    ours[1], ours[2], openmp, tbb, openmp / worst, tbb / worst);
         std::fflush(stdout);
       }
     }

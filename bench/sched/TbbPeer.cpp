@@ -13,8 +13,7 @@ namespace flow = oneapi::tbb::flow;
 using Node = flow::continue_node<flow::continue_msg>;
 
 struct TbbGraph::State {
-  State(const Dag &dag, unsigned workers)
-      : limit(oneapi::tbb::global_control::max_allowed_parallelism, workers) {
+  State(const Dag &dag, unsigned workers) : limit(oneapi::tbb::global_control::max_allowed_parallelism, workers) {
     for (int32_t i = 0; i < dag.tasks; ++i)
       nodes.emplace_back(graph, [](const flow::continue_msg &) {});
     for (int32_t i = 0; i < dag.tasks; ++i) {

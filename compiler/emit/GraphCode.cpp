@@ -65,8 +65,8 @@ std::string GraphCode::memoryDimCode(unsigned memory, unsigned dim) const {
     return std::to_string(cast<IntegerAttr>(a).getInt());
   if (auto v = dyn_cast_if_present<Value>(d))
     return expression(v);
-  return "P.s" + std::to_string(
-                     signature.symbolOfDim(cast<BlockArgument>(signature.memories[memory]).getArgNumber(), dim));
+  return "P.s" +
+         std::to_string(signature.symbolOfDim(cast<BlockArgument>(signature.memories[memory]).getArgNumber(), dim));
 }
 
 json GraphCode::memoryDimExpression(unsigned memory, unsigned dim) const {
@@ -132,15 +132,15 @@ json GraphCode::manifestExpression(Value v) const {
     auto index = d.getConstantIndex();
     return m >= 0 && index ? memoryDimExpression(m, *index) : json();
   }
-  const char *name = isa<arith::AddIOp>(op)                                      ? "+"
-                     : isa<arith::SubIOp>(op)                                    ? "-"
-                     : isa<arith::MulIOp>(op)                                    ? "*"
+  const char *name = isa<arith::AddIOp>(op)                                         ? "+"
+                     : isa<arith::SubIOp>(op)                                       ? "-"
+                     : isa<arith::MulIOp>(op)                                       ? "*"
                      : isa<arith::FloorDivSIOp, arith::DivSIOp, arith::DivUIOp>(op) ? "floordiv"
-                     : isa<arith::CeilDivSIOp, arith::CeilDivUIOp>(op)           ? "ceildiv"
-                     : isa<arith::RemSIOp, arith::RemUIOp>(op)                   ? "mod"
-                     : isa<arith::MinSIOp, arith::MinUIOp>(op)                   ? "min"
-                     : isa<arith::MaxSIOp, arith::MaxUIOp>(op)                   ? "max"
-                                                                                 : nullptr;
+                     : isa<arith::CeilDivSIOp, arith::CeilDivUIOp>(op)              ? "ceildiv"
+                     : isa<arith::RemSIOp, arith::RemUIOp>(op)                      ? "mod"
+                     : isa<arith::MinSIOp, arith::MinUIOp>(op)                      ? "min"
+                     : isa<arith::MaxSIOp, arith::MaxUIOp>(op)                      ? "max"
+                                                                                    : nullptr;
   if (!name)
     return {};
   json lhs = manifestExpression(op->getOperand(0)), rhs = manifestExpression(op->getOperand(1));

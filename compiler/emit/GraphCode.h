@@ -31,7 +31,8 @@ public:
   nlohmann::ordered_json memoryDimExpression(unsigned memory, unsigned dim) const;
 
   unsigned iterations(unsigned call) const;
-  /// `, int64_t l0, int64_t c0, ...` and `, l0, c0, ...` for the coordinates of a call; the same as a whole parameter list.
+  /// `, int64_t l0, int64_t c0, ...` and `, l0, c0, ...` for the coordinates of a call; the same as a whole parameter
+  /// list.
   std::string coordParamList(unsigned call) const;
   std::string coordParams(unsigned call) const;
   std::string coordNames(unsigned call) const;

@@ -169,24 +169,26 @@ nlohmann::ordered_json emitManifest(const GraphCode &graph, const ScheduleFacts 
   std::string refusal = facts.dynamicRefusal();
   m["regions"] = json::array();
   m["regions"].push_back(json{{"name", "control"}, {"kind", "control"}, {"bytes", 512}, {"zero", true}});
-  m["regions"].push_back(json{
-      {"name", "queue"}, {"kind", "queue"}, {"bytes", refusal.empty() ? json::array({"*", 24, total}) : json(0)}, {"zero", true}});
+  m["regions"].push_back(json{{"name", "queue"},
+                              {"kind", "queue"},
+                              {"bytes", refusal.empty() ? json::array({"*", 24, total}) : json(0)},
+                              {"zero", true}});
   for (unsigned e = 0; e < s.events.size(); ++e)
     m["regions"].push_back(json{{"name", const_cast<ir::EventOp &>(s.events[e]).getName().str()},
-                                        {"kind", "event"},
-                                        {"event", e},
-                                        {"bytes", json::array({"*", 4, elements[e]})},
-                                        {"zero", true}});
+                                {"kind", "event"},
+                                {"event", e},
+                                {"bytes", json::array({"*", 4, elements[e]})},
+                                {"zero", true}});
   for (unsigned k = 0; k < s.calls.size(); ++k)
     m["regions"].push_back(json{{"name", s.callName(k)},
-                                        {"kind", "join"},
-                                        {"call", k},
-                                        {"bytes", json::array({"*", 4, tasks[k]})},
-                                        {"zero", true}});
+                                {"kind", "join"},
+                                {"call", k},
+                                {"bytes", json::array({"*", 4, tasks[k]})},
+                                {"zero", true}});
   m["schedules"]["static"] = {{"supported", true}};
   m["schedules"]["ticket"] = {{"supported", true}};
-  m["schedules"]["dynamic"] = refusal.empty() ? json{{"supported", true}}
-                                              : json{{"supported", false}, {"why", refusal}};
+  m["schedules"]["dynamic"] =
+      refusal.empty() ? json{{"supported", true}} : json{{"supported", false}, {"why", refusal}};
   m["queue_bound"] = total;
   m["obligations"] = facts.obligations;
   return m;

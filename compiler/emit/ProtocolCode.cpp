@@ -87,14 +87,16 @@ private:
     if (isa<ir::EndOp, scf::YieldOp>(op))
       return;
     if (auto w = dyn_cast<ir::WaitOp>(op))
-      return emitUse(w, w.getEvent(), w.getLower(), [&](unsigned d) { return w.getUpperOf(d); }, true);
+      return emitUse(
+          w, w.getEvent(), w.getLower(), [&](unsigned d) { return w.getUpperOf(d); }, true);
     if (auto n = dyn_cast<ir::NotifyOp>(op))
-      return emitUse(n, n.getEvent(), n.getLower(), [&](unsigned d) { return n.getUpperOf(d); }, false);
+      return emitUse(
+          n, n.getEvent(), n.getLower(), [&](unsigned d) { return n.getUpperOf(d); }, false);
     if (auto f = dyn_cast<scf::ForOp>(op)) {
       std::string iv = "k" + num(next++);
       local[f.getInductionVar()] = iv;
-      out.line("for (int64_t ", iv, " = ", value(f.getLowerBound()), "; ", iv, " < ", value(f.getUpperBound()), "; ", iv,
-               " += ", value(f.getStep()), ") {");
+      out.line("for (int64_t ", iv, " = ", value(f.getLowerBound()), "; ", iv, " < ", value(f.getUpperBound()), "; ",
+               iv, " += ", value(f.getStep()), ") {");
       for (Operation &inner : *f.getBody())
         emit(&inner);
       out.line("}");
@@ -208,8 +210,8 @@ void emitNotifies(const GraphCode &graph, CodeWriter &out) {
     out.line("template <class Use> static inline void notify_", e, "(Use &use, const Program &P", elementParams(op),
              ") {");
     for (unsigned d = 0; d < rankOf(op); ++d)
-      out.line("if (a", d, " < 0 || a", d, " >= P.e", e, "_", d, ") [[unlikely]] return use.w.fail(EVT_ABORT_INDEX, ", e,
-               ", ", d, ", a", d, ");");
+      out.line("if (a", d, " < 0 || a", d, " >= P.e", e, "_", d, ") [[unlikely]] return use.w.fail(EVT_ABORT_INDEX, ",
+               e, ", ", d, ", a", d, ");");
     out.line("const int64_t element = ", elementIndex(e, op), ";");
     out.line("if (use.w.hooks) [[unlikely]] use.w.hooks->notify(use.w.hooks->user, use.w.id, ", e, ", element);");
     out.line("if constexpr (!Use::reports_only) {");

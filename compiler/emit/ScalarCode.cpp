@@ -61,9 +61,7 @@ namespace {
 
 std::string comparison(arith::CmpIPredicate p, StringRef a, StringRef b, StringRef unsignedType) {
   static const char *const ops[] = {"==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">="};
-  auto u = [&](StringRef x) {
-    return p >= arith::CmpIPredicate::ult ? ("(" + unsignedType + ")" + x).str() : x.str();
-  };
+  auto u = [&](StringRef x) { return p >= arith::CmpIPredicate::ult ? ("(" + unsignedType + ")" + x).str() : x.str(); };
   return "(" + u(a) + " " + ops[(unsigned)p] + " " + u(b) + ")";
 }
 

@@ -21,8 +21,7 @@ std::string cppFloat(double value, mlir::Type type);
 std::optional<std::string> elementExpression(mlir::Operation *op, llvm::ArrayRef<std::string> operands);
 
 /// An affine expression over named dimensions and symbols.
-std::string affineExpression(mlir::AffineExpr e, llvm::ArrayRef<std::string> dims,
-                             llvm::ArrayRef<std::string> symbols);
+std::string affineExpression(mlir::AffineExpr e, llvm::ArrayRef<std::string> dims, llvm::ArrayRef<std::string> symbols);
 
 /// The expression of an index operation (`affine.apply|min|max`, index arithmetic); nothing if it is another one.
 std::optional<std::string> indexExpression(mlir::Operation *op, llvm::ArrayRef<std::string> operands);

@@ -21,12 +21,13 @@ Block &bodyOf(const GraphCode &graph) {
 }
 
 /// Calls `visit` for each call, inside the loops of the repeats around it.
-template <class Visit> void walkProgram(const GraphCode &graph, Block &block, CodeWriter &out, unsigned depth, Visit visit) {
+template <class Visit>
+void walkProgram(const GraphCode &graph, Block &block, CodeWriter &out, unsigned depth, Visit visit) {
   for (Operation &op : block) {
     if (auto r = dyn_cast<ir::RepeatOp>(op)) {
       std::string l = "l" + num(depth);
-      out.line("for (int64_t ", l, " = 0, ", l, "_end = ", graph.expression(r.getExtent()), "; ", l, " < ", l, "_end; ++",
-               l, ") {");
+      out.line("for (int64_t ", l, " = 0, ", l, "_end = ", graph.expression(r.getExtent()), "; ", l, " < ", l,
+               "_end; ++", l, ") {");
       walkProgram(graph, r.getBody().front(), out, depth + 1, visit);
       out.line("}");
     } else if (auto c = dyn_cast<ir::CallOp>(op)) {
@@ -120,8 +121,7 @@ void emitTasks(const GraphCode &graph, CodeWriter &out) {
     std::string args;
     auto locals = graph.locals(k);
     for (Value a : op.getArgs())
-      args += ", " + (a.getType().isIndex() ? graph.expression(a, locals)
-                                            : "P.m" + num(graph.signature.memoryOf(a)));
+      args += ", " + (a.getType().isIndex() ? graph.expression(a, locals) : "P.m" + num(graph.signature.memoryOf(a)));
     for (unsigned c = 0; c < op.getNumCoords(); ++c)
       args += ", c" + num(c);
     out.line("template <class Use> static inline bool task_", k, "(Use &use, const Program &P", groups,
@@ -156,8 +156,8 @@ void emitTasks(const GraphCode &graph, CodeWriter &out) {
       Grid g(graph, k);
       ArrayRef<std::string> rest = ArrayRef<std::string>(g.extents).drop_front();
       out.line("// The groups are known: their tasks exist, the rest of the bound does not.");
-      out.line("template <class Ready> static void born_", k, "(evt::DynamicWorker &w, const Program &P, const Groups", k,
-               " &groups, Ready ready) {");
+      out.line("template <class Ready> static void born_", k, "(evt::DynamicWorker &w, const Program &P, const Groups",
+               k, " &groups, Ready ready) {");
       out.line("const int64_t bound = ", g.extents[0], ";");
       out.line("if (groups.tiles() > bound) return w.fail(EVT_ABORT_BOUND, ", k, ", groups.tiles(), bound);");
       out.line("w.absent((bound - groups.tiles()) * ", product(rest), ");");

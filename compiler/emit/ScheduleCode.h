@@ -3,9 +3,11 @@
 // All three run the same tasks with the same protocols; they differ in who runs which task when. Nothing is enumerated
 // beforehand: a schedule is loops over the run-time extents.
 //
-//   static   every worker walks the calls in program order and runs its share of each. A coordinate along which the call
+//   static   every worker walks the calls in program order and runs its share of each. A coordinate along which the
+//   call
 //            depends on itself is walked in order by all workers; the share is taken of the others.
-//   ticket   every worker walks the calls in program order and, in each, takes the next number of one counter that runs over
+//   ticket   every worker walks the calls in program order and, in each, takes the next number of one counter that runs
+//   over
 //            all calls. A number stands for a few neighbouring tasks.
 //   dynamic  device/cpu/dynamic.h.
 #pragma once

@@ -181,9 +181,8 @@ private:
     Operation *op = v.getDefiningOp();
     if (isa<arith::ConstantOp, tensor::SplatOp, linalg::FillOp>(op))
       return true;
-    return isElementwise(op) && llvm::all_of(op->getOperands(), [&](Value o) {
-             return !isa<RankedTensorType>(o.getType()) || isFlat(o);
-           });
+    return isElementwise(op) &&
+           llvm::all_of(op->getOperands(), [&](Value o) { return !isa<RankedTensorType>(o.getType()) || isFlat(o); });
   }
 
   void materializeInto(Value v, const std::string &buffer) {

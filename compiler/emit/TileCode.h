@@ -12,8 +12,8 @@
 
 namespace evt::emit {
 
-/// The body as a C++ function `static void body_NAME(evt::Worker &w, ARGS..., COORDS...)`. Emits a diagnostic and returns an empty
-/// string when the body needs something the CPU target does not have.
+/// The body as a C++ function `static void body_NAME(evt::Worker &w, ARGS..., COORDS...)`. Emits a diagnostic and
+/// returns an empty string when the body needs something the CPU target does not have.
 std::string emitDevice(ir::DeviceOp device);
 
 /// Bytes of local tiles beyond which a device function is refused, because they live on a worker's stack.

@@ -33,11 +33,8 @@ Signature::Signature(GraphOp g) : graph(g) {
     if (auto type = dyn_cast<MemRefType>(arg.getType()))
       for (unsigned d = 0; d < type.getRank(); ++d)
         if (type.isDynamicDim(d) && symbolOfDim(i, d) < 0)
-          symbols.push_back({graph.getArgName(i).str() + "_" + std::to_string(d),
-                             0,
-                             int64_t(1) << 30,
-                             {{(unsigned)i, d}},
-                             -1});
+          symbols.push_back(
+              {graph.getArgName(i).str() + "_" + std::to_string(d), 0, int64_t(1) << 30, {{(unsigned)i, d}}, -1});
   graph.walk([&](AllocOp op) { memories.push_back(op.getMemory()); });
   graph.walk([&](EventOp op) { events.push_back(op); });
   graph.walk([&](CallOp op) { calls.push_back(op); });
@@ -109,9 +106,7 @@ std::vector<std::string> Signature::coordNames(unsigned call) const {
   return names;
 }
 
-DeviceOp calleeOf(CallOp call) {
-  return SymbolTable::lookupNearestSymbolFrom<DeviceOp>(call, call.getCalleeAttr());
-}
+DeviceOp calleeOf(CallOp call) { return SymbolTable::lookupNearestSymbolFrom<DeviceOp>(call, call.getCalleeAttr()); }
 
 std::optional<int64_t> constantOf(Value value) {
   APInt constant;

@@ -1,7 +1,7 @@
 // What a graph function looks like from outside: its symbols, memories, events and calls, numbered.
 //
-// The numbers are the ones used everywhere after the IR: in the polyhedral model, in emitted code, in the manifest and in
-// hooks. Memories are the tensor arguments in order and then the planned buffers; calls are in program order.
+// The numbers are the ones used everywhere after the IR: in the polyhedral model, in emitted code, in the manifest and
+// in hooks. Memories are the tensor arguments in order and then the planned buffers; calls are in program order.
 #pragma once
 
 #include "Evt.h"
@@ -28,10 +28,10 @@ struct Signature {
   std::vector<EventOp> events;
   std::vector<CallOp> calls;
 
-  int symbolOf(mlir::Value value) const;                      // evt.symbol, index argument, memref.dim; or -1
-  int symbolOfDim(unsigned argument, unsigned dim) const;     // or -1
-  int memoryOf(mlir::Value value) const;                      // or -1
-  int eventOf(mlir::Value value) const;                       // or -1
+  int symbolOf(mlir::Value value) const;                  // evt.symbol, index argument, memref.dim; or -1
+  int symbolOfDim(unsigned argument, unsigned dim) const; // or -1
+  int memoryOf(mlir::Value value) const;                  // or -1
+  int eventOf(mlir::Value value) const;                   // or -1
   std::string memoryName(unsigned memory) const;
   /// Calls of the same device function are told apart by a suffix: qkv, qkv#2.
   std::string callName(unsigned call) const;

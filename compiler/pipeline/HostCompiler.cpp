@@ -41,9 +41,20 @@ int runCaptured(const std::string &program, const std::vector<std::string> &argu
 
 std::string HostCompiler::compile(const std::string &source, const std::string &output) const {
   // Contraction is off because it would make a result depend on how the compiler arranged the code around it.
-  std::vector<std::string> arguments{"-std=c++20",           "-O3",     "-march=" + march, "-ffp-contract=off", "-fwrapv",
-                                     "-fno-math-errno", "-fno-trapping-math",      "-fPIC",   "-shared",         "-fno-exceptions",   "-fno-rtti",
-                                     "-fvisibility=hidden", "-pthread", "-I" + includeRoot};
+  std::vector<std::string> arguments{"-std=c++20",
+                                     "-O3",
+                                     "-march=" + march,
+                                     "-ffp-contract=off",
+                                     "-fwrapv",
+                                     "-fno-math-errno",
+                                     "-fno-trapping-math",
+                                     "-fPIC",
+                                     "-shared",
+                                     "-fno-exceptions",
+                                     "-fno-rtti",
+                                     "-fvisibility=hidden",
+                                     "-pthread",
+                                     "-I" + includeRoot};
   arguments.insert(arguments.end(), extraFlags.begin(), extraFlags.end());
   arguments.insert(arguments.end(), {"-o", output, source});
   std::string text;
@@ -55,11 +66,13 @@ std::string HostCompiler::compile(const std::string &source, const std::string &
 
 std::vector<std::string> HostCompiler::features() const {
   static const std::pair<const char *, const char *> known[] = {
-      {"__SSE4_2__", "sse4.2"},      {"__POPCNT__", "popcnt"},      {"__AVX__", "avx"},
-      {"__F16C__", "f16c"},          {"__AVX2__", "avx2"},          {"__FMA__", "fma"},
-      {"__BMI__", "bmi"},            {"__BMI2__", "bmi2"},          {"__AVX512F__", "avx512f"},
-      {"__AVX512BW__", "avx512bw"},  {"__AVX512CD__", "avx512cd"},  {"__AVX512DQ__", "avx512dq"},
-      {"__AVX512VL__", "avx512vl"},  {"__AVX512VNNI__", "avx512vnni"}};
+      {"__SSE4_2__", "sse4.2"},     {"__POPCNT__", "popcnt"},
+      {"__AVX__", "avx"},           {"__F16C__", "f16c"},
+      {"__AVX2__", "avx2"},         {"__FMA__", "fma"},
+      {"__BMI__", "bmi"},           {"__BMI2__", "bmi2"},
+      {"__AVX512F__", "avx512f"},   {"__AVX512BW__", "avx512bw"},
+      {"__AVX512CD__", "avx512cd"}, {"__AVX512DQ__", "avx512dq"},
+      {"__AVX512VL__", "avx512vl"}, {"__AVX512VNNI__", "avx512vnni"}};
   std::string macros;
   std::vector<std::string> features;
   if (runCaptured(program, {"-march=" + march, "-dM", "-E", "-x", "c++", "/dev/null"}, macros) != 0)

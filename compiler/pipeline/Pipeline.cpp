@@ -76,8 +76,9 @@ ir::GraphOp findGraph(ModuleOp module, const std::string &name) {
 //   prove             order, counts and progress for every shape. First, because nothing after it looks for mistakes: a
 //                     schedule only has to respect the events
 //   plan schedules    which coordinates a call depends on itself along (static), who waits for an element (dynamic)
-//   emit              C++ against the device API and the manifest. All shapes stay symbolic up to here and in the kernel
-//   compile, write    the host compiler, then the directory is moved into place, so that a failed run leaves the old one
+//   emit              C++ against the device API and the manifest. All shapes stay symbolic up to here and in the
+//   kernel compile, write    the host compiler, then the directory is moved into place, so that a failed run leaves the
+//   old one
 
 LogicalResult check(Program &program, const Options &options) {
   if (!hasEvents(program.graph) && hasCalls(program.graph))

@@ -15,9 +15,9 @@
 namespace evt::pipeline {
 
 struct Options {
-  std::string graph;          // which graph of the module; empty: the only one
-  ProofLimits proof;          // how hard to try before "not proved"
-  bool verify = true;         // off: the program is trusted as it is
+  std::string graph;  // which graph of the module; empty: the only one
+  ProofLimits proof;  // how hard to try before "not proved"
+  bool verify = true; // off: the program is trusted as it is
   HostCompiler host;
   /// Told the name of each step and how long it took, in seconds.
   std::function<void(const std::string &step, double seconds)> progress;

@@ -46,45 +46,45 @@ typedef struct evt_hooks {
 // What a worker is doing, written by the worker before it blocks, read by the watchdog. One cache line each.
 typedef enum evt_state { EVT_RUNNING = 0, EVT_WAITING = 1, EVT_IDLE = 2, EVT_LEFT = 3 } evt_state;
 typedef struct evt_status {
-  uint32_t state;       // an evt_state
-  uint32_t call;        // of the current task
-  int64_t task;         // linear index of the current task in its call (iterations outermost)
-  uint32_t event;       // while EVT_WAITING
+  uint32_t state; // an evt_state
+  uint32_t call;  // of the current task
+  int64_t task;   // linear index of the current task in its call (iterations outermost)
+  uint32_t event; // while EVT_WAITING
   uint32_t reserved;
-  int64_t element;      // while EVT_WAITING
-  int64_t count;        // while EVT_WAITING: what the element must reach
-  uint64_t finished;    // tasks this worker has finished: the watchdog's sign of life
+  int64_t element;   // while EVT_WAITING
+  int64_t count;     // while EVT_WAITING: what the element must reach
+  uint64_t finished; // tasks this worker has finished: the watchdog's sign of life
   uint64_t padding[2];
 } evt_status;
 
 // Faults the kernel itself reports by setting *abort and filling evt_launch::fault.
 typedef enum evt_abort {
   EVT_ABORT_NONE = 0,
-  EVT_ABORT_HOST = 1,      // the runtime (watchdog, user) asked every worker to leave
-  EVT_ABORT_BOUND = 2,     // a ragged grid is larger than its declared bound: a = call, b = needed, c = bound
-  EVT_ABORT_OVERRUN = 3,   // an element received more notifications than its count: a = event, b = element, c = count
-  EVT_ABORT_INDEX = 4      // a notify outside its event's shape: a = event, b = dimension, c = the index
+  EVT_ABORT_HOST = 1,    // the runtime (watchdog, user) asked every worker to leave
+  EVT_ABORT_BOUND = 2,   // a ragged grid is larger than its declared bound: a = call, b = needed, c = bound
+  EVT_ABORT_OVERRUN = 3, // an element received more notifications than its count: a = event, b = element, c = count
+  EVT_ABORT_INDEX = 4    // a notify outside its event's shape: a = event, b = dimension, c = the index
 } evt_abort;
 typedef struct evt_fault {
   int64_t a, b, c;
 } evt_fault;
 
 typedef struct evt_launch {
-  uint32_t abi_version;      // EVT_ABI_VERSION
-  uint32_t schedule;         // an evt_schedule
-  uint32_t workers;          // how many threads call evt_kernel_worker
+  uint32_t abi_version; // EVT_ABI_VERSION
+  uint32_t schedule;    // an evt_schedule
+  uint32_t workers;     // how many threads call evt_kernel_worker
   uint32_t reserved;
-  void *const *memories;     // base address of each memory: tensor arguments in order, then planned buffers
-  const int64_t *symbols;    // value of each symbol of the manifest, in order
-  void *const *regions;      // base address of each workspace region of the manifest, in order
-  evt_status *status;        // `workers` entries
-  uint32_t *abort;           // evt_abort; written at most once from 0 by whoever fails first
-  evt_fault *fault;          // filled by the kernel before it sets *abort
-  uint8_t *done;             // null, or one byte per task, call by call: set to 1 when its notifies are issued
-  const evt_hooks *hooks;    // null, or an observer
-  uint64_t perturb;          // 0, or a seed: workers stall at random points (schedule fuzzing)
-  int64_t inject_call;       // -1, or the call of the task whose notifies are dropped (fault injection)
-  int64_t inject_task;       // ... and its linear index
+  void *const *memories;  // base address of each memory: tensor arguments in order, then planned buffers
+  const int64_t *symbols; // value of each symbol of the manifest, in order
+  void *const *regions;   // base address of each workspace region of the manifest, in order
+  evt_status *status;     // `workers` entries
+  uint32_t *abort;        // evt_abort; written at most once from 0 by whoever fails first
+  evt_fault *fault;       // filled by the kernel before it sets *abort
+  uint8_t *done;          // null, or one byte per task, call by call: set to 1 when its notifies are issued
+  const evt_hooks *hooks; // null, or an observer
+  uint64_t perturb;       // 0, or a seed: workers stall at random points (schedule fuzzing)
+  int64_t inject_call;    // -1, or the call of the task whose notifies are dropped (fault injection)
+  int64_t inject_task;    // ... and its linear index
 } evt_launch;
 
 #ifdef __cplusplus

@@ -4,12 +4,12 @@
 // when another worker is hungry, or the stack is full, does work move to the queue all workers share, oldest first. An
 // entry is a range of tasks of one call, so a call without waits is one entry however many tasks it has.
 //
-// Bounds. An entry holds at least one task that is ready and not yet run, and no task is in two entries, so the shared queue
-// never holds more entries than the launch has tasks: with that capacity it cannot overflow, whatever the shape.
+// Bounds. An entry holds at least one task that is ready and not yet run, and no task is in two entries, so the shared
+// queue never holds more entries than the launch has tasks: with that capacity it cannot overflow, whatever the shape.
 //
 // The end. Workers count the tasks they finish privately and add the sum to a shared counter when they run out of
-// work; the launch is over when the counter has reached the number of tasks. A task is counted after its notifies, and so
-// after whatever it made ready was pushed.
+// work; the launch is over when the counter has reached the number of tasks. A task is counted after its notifies, and
+// so after whatever it made ready was pushed.
 #pragma once
 
 #include "device/cpu/worker.h"

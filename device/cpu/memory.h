@@ -1,5 +1,5 @@
-// A memory as tile programs see it: a dense row-major array with its number in the manifest, and the moves between it and
-// tiles. Every move tells the observer, if there is one, which box of which memory it touched.
+// A memory as tile programs see it: a dense row-major array with its number in the manifest, and the moves between it
+// and tiles. Every move tells the observer, if there is one, which box of which memory it touched.
 #pragma once
 
 #include "device/cpu/tile/copy.h"
@@ -27,7 +27,8 @@ template <class T, int Rank> struct Memory {
 }
 
 template <std::int64_t... Sizes, class T, int Rank>
-inline void load_tile(Worker &w, T *tile, const Memory<T, Rank> &m, const std::int64_t (&offset)[Rank ? Rank : 1], T fill) {
+inline void load_tile(Worker &w, T *tile, const Memory<T, Rank> &m, const std::int64_t (&offset)[Rank ? Rank : 1],
+                      T fill) {
   static_assert(sizeof...(Sizes) == Rank);
   if (w.hooks) [[unlikely]] {
     const std::int64_t size[] = {Sizes..., 1};

@@ -23,8 +23,8 @@ struct Polling {
     return wait(event, counters, element, count);
   }
   template <int Rank>
-  bool wait_table(std::uint32_t event, const Counter *counters, std::int64_t element, const Memory<std::int32_t, Rank> &m,
-                  const std::int64_t (&at)[Rank ? Rank : 1], std::int64_t factor) {
+  bool wait_table(std::uint32_t event, const Counter *counters, std::int64_t element,
+                  const Memory<std::int32_t, Rank> &m, const std::int64_t (&at)[Rank ? Rank : 1], std::int64_t factor) {
     return wait(event, counters, element, read_table(w, m, at) * factor);
   }
 };
@@ -42,8 +42,8 @@ struct Reporting {
     return wait(event, counters, element, count);
   }
   template <int Rank>
-  bool wait_table(std::uint32_t event, const Counter *counters, std::int64_t element, const Memory<std::int32_t, Rank> &m,
-                  const std::int64_t (&at)[Rank ? Rank : 1], std::int64_t factor) {
+  bool wait_table(std::uint32_t event, const Counter *counters, std::int64_t element,
+                  const Memory<std::int32_t, Rank> &m, const std::int64_t (&at)[Rank ? Rank : 1], std::int64_t factor) {
     return wait(event, counters, element, read_table(w, m, at) * factor);
   }
 };

@@ -1,11 +1,11 @@
 // A worker: one thread of the persistent kernel, the CPU's stand-in for an SM.
 //
 // Counters are 32-bit and zero between launches. Notifying is a fetch-add with release and acquire meaning, waiting a
-// loop of acquire loads: what a task did before it notified is visible to every task whose wait that satisfied, and, because
-// a notifier acquires what earlier notifiers of the element released, transitively along chains.
+// loop of acquire loads: what a task did before it notified is visible to every task whose wait that satisfied, and,
+// because a notifier acquires what earlier notifiers of the element released, transitively along chains.
 //
-// A blocked worker spins briefly, then yields the core (there may be more workers than cores), publishes what it waits for
-// in its status, and leaves when the launch is aborted.
+// A blocked worker spins briefly, then yields the core (there may be more workers than cores), publishes what it waits
+// for in its status, and leaves when the launch is aborted.
 #pragma once
 
 #include "device/common/abi.h"
@@ -24,11 +24,11 @@ static_assert(sizeof(Counter) == 4 && Counter::is_always_lock_free);
 
 /// What the workers of a launch share besides events. Lives in the region of kind "control".
 struct Control {
-  alignas(64) std::atomic<std::int64_t> ticket;    // next number of the ticket schedule
-  alignas(64) std::atomic<std::int64_t> finished;  // dynamic: tasks reported finished
-  alignas(64) std::atomic<std::uint32_t> hungry;   // dynamic: workers that found nothing to do
-  alignas(64) std::atomic<std::uint32_t> left;     // workers that are through
-  alignas(64) std::atomic<std::uint64_t> head;     // dynamic: the shared queue's ends
+  alignas(64) std::atomic<std::int64_t> ticket;   // next number of the ticket schedule
+  alignas(64) std::atomic<std::int64_t> finished; // dynamic: tasks reported finished
+  alignas(64) std::atomic<std::uint32_t> hungry;  // dynamic: workers that found nothing to do
+  alignas(64) std::atomic<std::uint32_t> left;    // workers that are through
+  alignas(64) std::atomic<std::uint64_t> head;    // dynamic: the shared queue's ends
   alignas(64) std::atomic<std::uint64_t> tail;
 };
 inline constexpr std::size_t control_bytes = 512;
@@ -131,8 +131,7 @@ public:
   }
 
 private:
-  [[gnu::noinline]] bool block(std::uint32_t event, const Counter *counter, std::int64_t element,
-                               std::uint32_t count) {
+  [[gnu::noinline]] bool block(std::uint32_t event, const Counter *counter, std::int64_t element, std::uint32_t count) {
     for (int spin = 0; spin < 200; ++spin) {
       pause();
       if (counter->load(std::memory_order_acquire) >= count)

@@ -2,7 +2,7 @@
 """Runs every check of the project and sums what passed and failed.
 
 Prints a line for each group, what the failing ones printed, and as the last line exactly `N passed, N failed`. Exits
-with 0 only if nothing failed. Groups: lit, unit, examples, browser, scripts, format, borders, docs.
+with 0 only if nothing failed. Groups: lit, unit, examples, sanitizers, browser, scripts, format, borders, docs.
 """
 
 import argparse
@@ -101,6 +101,12 @@ def examples(build):
     return from_exit_code(run(["/usr/bin/python3", ROOT / "test/run/run_examples.py", "--build", build], timeout=3600))
 
 
+def sanitizers(build):
+    """The examples under ThreadSanitizer and Address- and UndefinedBehaviorSanitizer, one shape each."""
+    script = ROOT / "test" / "sanitize" / "run_sanitizers.py"
+    return from_exit_code(run(["/usr/bin/python3", script, "--build", build, "--shapes", 1], timeout=3600))
+
+
 def browser(build):
     """The trace and graph pages, in a browser."""
     script = ROOT / "test" / "browser" / "run"
@@ -142,7 +148,7 @@ def docs(build):
     return from_exit_code(run(["/usr/bin/python3", ROOT / "scripts/check_docs.py", "--build", build]))
 
 
-GROUPS = {"lit": lit, "unit": unit, "examples": examples, "browser": browser, "scripts": scripts,
+GROUPS = {"lit": lit, "unit": unit, "examples": examples, "sanitizers": sanitizers, "browser": browser, "scripts": scripts,
           "format": clang_format, "borders": borders, "docs": docs}
 
 

@@ -157,6 +157,8 @@ std::vector<ObligationRecord> compileProgram(const std::string &file, const Comp
     throw Failure(ExitCode::missing, "no C++ compiler '" + options.cxx + "' found: install one or name it with --cxx");
   Session session(Session::Print::errors);
   session.open(file, options);
+  logDebug("host compiler: " + options.cxx + " -march=" + options.march + " -I" + session.pass.host.includeRoot + " " +
+           joined(options.cxxFlags, " "));
   if (failed(pipeline::compile(session.program, session.pass, directory)))
     failToCompile(session, file, options);
   return obligationsOf(session.program);

@@ -50,6 +50,7 @@ OpenedProgram openProgram(const std::string &path, const CompileOptions &options
     compileWithWarnings(path, options, artifact);
   }
   opened.program = std::make_unique<runtime::Program>(runtime::loadArtifact(artifact));
+  logInfo("loaded graph '" + opened.manifest().graph + "' of '" + path + "'");
   return opened;
 }
 

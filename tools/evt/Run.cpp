@@ -94,6 +94,11 @@ private:
     report_.schedule = runtime::scheduleNames[stats.schedule];
     report_.workers = stats.workers;
     report_.tasks = stats.tasks;
+    std::vector<std::string> finished;
+    for (uint64_t tasks : stats.finished)
+      finished.push_back(std::to_string(tasks));
+    logDebug("launch " + std::to_string(launches_) + ": " + report_.schedule + ", " + duration(stats.seconds) +
+             ", tasks by worker: " + joined(finished));
     compareWithFirst();
     return stats;
   }

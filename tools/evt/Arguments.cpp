@@ -37,6 +37,7 @@ HostTensor copyOf(const HostTensor &tensor) {
 
 std::string dimsText(const Argument &argument) {
   std::vector<std::string> dims;
+  dims.reserve(argument.dims.size());
   for (const runtime::Expression &dim : argument.dims)
     dims.push_back(dim.asConstant() || dim.asSymbol() ? dim.text() : "(" + dim.text() + ")");
   return dims.empty() ? "scalar" : joined(dims, " x ");
@@ -51,6 +52,7 @@ template <class Entry> size_t find(const std::vector<Entry> &entries, const std:
 
 template <class Entry> std::string names(const std::vector<Entry> &entries) {
   std::vector<std::string> all;
+  all.reserve(entries.size());
   for (const Entry &entry : entries)
     all.push_back(entry.name);
   return all.empty() ? "none" : joined(all);
@@ -70,10 +72,11 @@ bool mentions(const std::string &text, const std::string &name) {
 bool isShapeless(const std::string &text) { return text == "random" || text == "zeros" || text == "iota"; }
 
 std::string shapeText(const std::vector<int64_t> &shape) {
-  std::string text;
-  for (size_t d = 0; d < shape.size(); ++d)
-    text += (d ? "x" : "") + std::to_string(shape[d]);
-  return text;
+  std::vector<std::string> extents;
+  extents.reserve(shape.size());
+  for (int64_t extent : shape)
+    extents.push_back(std::to_string(extent));
+  return joined(extents, "x");
 }
 
 } // namespace
@@ -103,33 +106,15 @@ void addArgumentOptions(CLI::App *command, ArgumentOptions &options) {
 
 Arguments::Arguments(const runtime::Manifest &manifest, const ArgumentOptions &options, Missing missing)
     : manifest_(manifest), entries_(manifest.arguments.size()), symbols_(manifest.symbols.size()) {
-  for (const std::string &size : options.size) {
-    auto [name, text] = nameAndValue("--size", size);
-    size_t symbol = find(manifest.symbols, name);
-    if (symbol == manifest.symbols.size())
-      refuse("--size names '" + name + "', which is no symbol of graph '" + manifest.graph +
-             "'; its symbols: " + names(manifest.symbols));
-    int64_t value = 0;
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const runtime::Symbol &range = manifest.symbols[symbol];
-    if (error != std::errc() || end != text.data() + text.size() || value < range.min || value > range.max)
-      refuse("--size " + name + " is '" + text + "', required an integer in " + std::to_string(range.min) + ".." +
-             std::to_string(range.max));
-    symbols_[symbol] = value;
-  }
+  for (const std::string &size : options.size)
+    takeSize(size);
   std::vector<std::pair<size_t, std::string>> shapeless;
   for (const std::string &in : options.in) {
-    auto [name, text] = nameAndValue("--in", in);
-    size_t argument = find(manifest.arguments, name);
-    if (argument == manifest.arguments.size())
-      refuse("--in names '" + name + "', which is no argument of graph '" + manifest.graph +
-             "'; its arguments: " + names(manifest.arguments));
-    if (std::exchange(entries_[argument].given, true))
-      refuse("--in gives '" + name + "' twice, required at most once");
-    if (isShapeless(text) && manifest.arguments[argument].kind == Argument::Kind::tensor)
-      shapeless.emplace_back(argument, text);
+    auto [number, text] = claim(in);
+    if (isShapeless(text) && manifest.arguments[number].kind == Argument::Kind::tensor)
+      shapeless.emplace_back(number, text);
     else
-      give(argument, text, options.seed);
+      give(number, text, options.seed);
   }
   // An index argument is its symbol: a size given for one is the other's value.
   for (size_t i = 0; i < entries_.size(); ++i) {
@@ -139,24 +124,56 @@ Arguments::Arguments(const runtime::Manifest &manifest, const ArgumentOptions &o
       entries_[i].given = true;
     }
   }
-  if (missing == Missing::refused) {
-    std::vector<std::string> needs;
-    for (size_t i = 0; i < entries_.size(); ++i) {
-      const Argument &argument = manifest.arguments[i];
-      bool input = argument.kind == Argument::Kind::index || argument.access != Access::write;
-      if (input && !entries_[i].given)
-        needs.push_back("\n  " + argument.name + ": " + describeNeed(manifest, argument));
-    }
-    if (!needs.empty())
-      refuse("graph '" + manifest.graph + "' needs " + counted(needs.size(), "more argument") +
-             ", to be given with --in NAME=VALUE:" + joined(needs, ""));
-  }
-  for (auto &[argument, text] : shapeless)
-    give(argument, text + "(" + shapeText(shapeOf(argument)) + ")", options.seed);
+  if (missing == Missing::refused)
+    requireInputs();
+  for (auto &[number, text] : shapeless)
+    give(number, text + "(" + shapeText(shapeOf(number)) + ")", options.seed);
   fillMissing(missing);
-  for (size_t i = 0; i < entries_.size(); ++i)
-    if (Entry &entry = entries_[i]; entry.tensor)
+  for (Entry &entry : entries_)
+    if (entry.tensor)
       entry.view = entry.tensor->dlpack();
+}
+
+void Arguments::takeSize(const std::string &option) {
+  auto [name, text] = nameAndValue("--size", option);
+  size_t symbol = find(manifest_.symbols, name);
+  if (symbol == manifest_.symbols.size())
+    refuse("--size names '" + name + "', which is no symbol of graph '" + manifest_.graph +
+           "'; its symbols: " + names(manifest_.symbols));
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const runtime::Symbol &range = manifest_.symbols[symbol];
+  if (error != std::errc() || end != text.data() + text.size() || value < range.min || value > range.max)
+    refuse("--size " + name + " is '" + text + "', required an integer in " + std::to_string(range.min) + ".." +
+           std::to_string(range.max));
+  symbols_[symbol] = value;
+}
+
+std::pair<size_t, std::string> Arguments::claim(const std::string &option) {
+  auto [name, text] = nameAndValue("--in", option);
+  size_t number = find(manifest_.arguments, name);
+  if (number == manifest_.arguments.size())
+    refuse("--in names '" + name + "', which is no argument of graph '" + manifest_.graph +
+           "'; its arguments: " + names(manifest_.arguments));
+  if (std::exchange(entries_[number].given, true))
+    refuse("--in gives '" + name + "' twice, required at most once");
+  return {number, text};
+}
+
+void Arguments::requireInputs() const {
+  std::string needs;
+  size_t count = 0;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const Argument &argument = manifest_.arguments[i];
+    bool input = argument.kind == Argument::Kind::index || argument.access != Access::write;
+    if (!input || entries_[i].given)
+      continue;
+    needs.append("\n  ").append(argument.name).append(": ").append(describeNeed(manifest_, argument));
+    ++count;
+  }
+  if (count)
+    refuse("graph '" + manifest_.graph + "' needs " + counted(count, "more argument") +
+           ", to be given with --in NAME=VALUE:" + needs);
 }
 
 void Arguments::give(size_t number, const std::string &text, uint64_t seed) {

@@ -16,9 +16,9 @@
 #include "runtime/artifact/Manifest.h"
 #include "runtime/tensor/HostTensor.h"
 
-#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace CLI {
@@ -66,6 +66,9 @@ private:
     bool given = false;
   };
 
+  void takeSize(const std::string &option);
+  std::pair<size_t, std::string> claim(const std::string &option); // the argument's number and the value's text
+  void requireInputs() const;
   void give(size_t argument, const std::string &text, uint64_t seed);
   void learnSymbols(size_t argument);
   std::vector<int64_t> shapeOf(size_t argument) const;

@@ -78,28 +78,28 @@ std::string reasonUnrunnable(const Manifest &manifest) {
   return "";
 }
 
-template <typename Function> Function symbolIn(void *handle, const char *name) {
-  return reinterpret_cast<Function>(dlsym(handle, name));
+template <typename Function> Function symbolIn(void *handle, const std::string &name) {
+  return reinterpret_cast<Function>(dlsym(handle, name.c_str()));
 }
 
 } // namespace
 
-Kernel::Kernel(const std::string &path) {
+Kernel::Kernel(const std::string &path, const std::string &entry) {
   handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle_)
     throw Error(EVT_ERROR_ARTIFACT, path + ": cannot be loaded: " + dlerror());
   // The destructor does not run when a constructor throws, so the handle is guarded until all is well.
   std::unique_ptr<void, int (*)(void *)> guard(handle_, dlclose);
-  auto abi = symbolIn<uint32_t (*)()>(handle_, "evt_kernel_abi");
+  auto abi = symbolIn<uint32_t (*)()>(handle_, entry + "_abi");
   if (!abi)
-    throw Error(EVT_ERROR_ARTIFACT, path + ": has no entry point 'evt_kernel_abi'");
+    throw Error(EVT_ERROR_ARTIFACT, path + ": has no entry point '" + entry + "_abi'");
   if (abi() != EVT_ABI_VERSION)
     throw Error(EVT_ERROR_INCOMPATIBLE, path + ": abi is " + std::to_string(abi()) + ", this runtime runs abi " +
                                             std::to_string(EVT_ABI_VERSION));
-  worker_ = symbolIn<decltype(worker_)>(handle_, "evt_kernel_worker");
+  worker_ = symbolIn<decltype(worker_)>(handle_, entry + "_worker");
   if (!worker_)
-    throw Error(EVT_ERROR_ARTIFACT, path + ": has no entry point 'evt_kernel_worker'");
-  explain_ = symbolIn<decltype(explain_)>(handle_, "evt_kernel_explain");
+    throw Error(EVT_ERROR_ARTIFACT, path + ": has no entry point '" + entry + "_worker'");
+  explain_ = symbolIn<decltype(explain_)>(handle_, entry + "_explain");
   guard.release();
 }
 
@@ -115,7 +115,7 @@ Artifact loadArtifact(const std::string &directory) {
   if (!reason.empty())
     throw Error(EVT_ERROR_INCOMPATIBLE, path.string() + ": " + reason);
   checkFiles(path, manifest);
-  auto kernel = std::make_shared<const Kernel>((path / manifest.kernel).string());
+  auto kernel = std::make_shared<const Kernel>((path / manifest.kernel).string(), manifest.entry);
   return Artifact{path.string(), std::move(manifest), std::move(kernel)};
 }
 

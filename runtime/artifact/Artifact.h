@@ -19,7 +19,8 @@ namespace evt::runtime {
 class Kernel {
 public:
   // Throws Error: artifact if it cannot be loaded or lacks an entry point, incompatible if it is of another abi.
-  explicit Kernel(const std::string &path);
+  // `entry` is what the names of its entry points start with.
+  explicit Kernel(const std::string &path, const std::string &entry = "evt_kernel");
   ~Kernel();
   Kernel(const Kernel &) = delete;
   Kernel &operator=(const Kernel &) = delete;

@@ -109,6 +109,13 @@ TEST_F(ArtifactTest, SharedObjectsWithoutEntryPoints) {
   EXPECT_EQ(message(EVT_ERROR_ARTIFACT), "/kernel.so: has no entry point 'evt_kernel_abi'");
 }
 
+TEST_F(ArtifactTest, EntryPointsOfAnotherName) {
+  edit([](json &m) { m["entry"] = "second"; });
+  EXPECT_EQ(message(EVT_ERROR_ARTIFACT), "/kernel.so: has no entry point 'second_abi'");
+  edit([](json &m) { m["entry"] = "evt_kernel"; });
+  EXPECT_EQ(loadArtifact(directory_.string()).manifest.entry, "evt_kernel");
+}
+
 TEST_F(ArtifactTest, OtherMachines) {
   edit([](json &m) { m["target"] = "cuda"; });
   EXPECT_EQ(message(EVT_ERROR_INCOMPATIBLE), ": target is 'cuda', this runtime runs 'cpu'");

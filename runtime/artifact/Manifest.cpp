@@ -146,6 +146,8 @@ private:
     m_.kernel = fileName(kernel, kernel.string());
     if (std::none_of(m_.files.begin(), m_.files.end(), [&](const ArtifactFile &f) { return f.name == m_.kernel; }))
       kernel.fail("'" + m_.kernel + "' is not listed in files");
+    if (std::optional<JsonView> entry = root_.find("entry"))
+      m_.entry = entry->string();
   }
 
   void readSymbolNames() {

@@ -103,6 +103,7 @@ struct Manifest {
   std::vector<std::string> features;
   std::string graph;
   std::string kernel; // a name in `files`
+  std::string entry = "evt_kernel"; // what the names of the kernel's entry points start with
   std::vector<ArtifactFile> files;
   std::vector<Symbol> symbols;
   std::vector<Argument> arguments;

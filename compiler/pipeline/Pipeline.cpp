@@ -10,7 +10,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/CrashRecoveryContext.h"
 
 #include <chrono>
 
@@ -47,7 +47,17 @@ OwningOpRef<ModuleOp> parseFile(const std::string &path, MLIRContext &context) {
   ir::registerDialects(registry);
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();
-  return parseSourceFile<ModuleOp>(path, ParserConfig(&context));
+  // Some operations of MLIR 19 crash on malformed attributes (linalg.reduce without its dimensions); a broken text must
+  // get a message all the same.
+  OwningOpRef<ModuleOp> module;
+  llvm::CrashRecoveryContext::Enable();
+  llvm::CrashRecoveryContext recovery;
+  bool survived = recovery.RunSafely([&] { module = parseSourceFile<ModuleOp>(path, ParserConfig(&context)); });
+  llvm::CrashRecoveryContext::Disable();
+  if (!survived)
+    emitError(FileLineColLoc::get(&context, path, 0, 0))
+        << "MLIR's parser crashed on this text: an operation in it is malformed";
+  return module;
 }
 
 ir::GraphOp findGraph(ModuleOp module, const std::string &name) {

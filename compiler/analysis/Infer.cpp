@@ -93,10 +93,15 @@ bool needsWholeElements(const isl::map &needed, const Call &producer, const Grou
   return needed.apply_range(elements).apply_range(elements.reverse()).is_subset(needed);
 }
 
+/// The extreme values of an expression, by way of the set of its values: isl finds them for an expression itself only
+/// if no piece of it has fractions, which (n + (n mod 2)) / 2 has although its values are integers.
+isl::val leastValue(const isl::pw_aff &value) { return isl::multi_pw_aff(value).as_map().range().dim_min_val(0); }
+isl::val largestValue(const isl::pw_aff &value) { return isl::multi_pw_aff(value).as_map().range().dim_max_val(0); }
+
 /// The largest constant number of values of a coordinate that one consumer needs; 0 if it grows with a symbol.
 int64_t widestNeed(const isl::map &needed, unsigned dim) {
   DimBounds bounds = imageBounds(needed, dim);
-  isl::val widest = bounds.hi.sub(bounds.lo).add_constant(1).max_val();
+  isl::val widest = largestValue(bounds.hi.sub(bounds.lo).add_constant(1));
   return widest.is_int() ? widest.num_si() : 0;
 }
 
@@ -106,7 +111,7 @@ void ungroupWhereCountsMultiply(const Call &producer, Grouping &grouping) {
   auto isNumber = [&](size_t dim) {
     DimBounds bounds = imageBounds(elementMap(producer, grouping, "G").reverse(), static_cast<unsigned>(dim));
     isl::pw_aff length = bounds.hi.sub(bounds.lo);
-    return length.min_val().eq(length.max_val());
+    return leastValue(length).eq(largestValue(length));
   };
   std::vector<size_t> cut;
   bool otherSizes = false;

@@ -102,7 +102,7 @@ struct Manifest {
   std::string architecture;
   std::vector<std::string> features;
   std::string graph;
-  std::string kernel; // a name in `files`
+  std::string kernel;               // a name in `files`
   std::string entry = "evt_kernel"; // what the names of the kernel's entry points start with
   std::vector<ArtifactFile> files;
   std::vector<Symbol> symbols;

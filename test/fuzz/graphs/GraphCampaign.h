@@ -13,6 +13,9 @@ struct CampaignOptions {
   uint64_t seed = 1;
   int batch = 25;
   int launches = 6;
+  /// What one question about a mutant may cost the proof (ProofLimits): a wrong program is the slowest to prove, and
+  /// what is left open is caught by a checked run.
+  unsigned long operations = 300'000;
   bool proofsOnly = false; // compile and launch nothing
   bool verbose = false;    // a line for each program
 };

@@ -40,7 +40,7 @@ constexpr size_t mostTasksAtAll = 4000; // at a counterexample
 
 class Campaign {
 public:
-  explicit Campaign(const CampaignOptions &options) : options(options) {}
+  explicit Campaign(const CampaignOptions &options) : options(options), frontend({options.operations}) {}
 
   int run() {
     auto start = std::chrono::steady_clock::now();
@@ -78,6 +78,8 @@ private:
     judge(*mutant, random);
     wrong += !mutant->defect.empty();
     Checked checked = frontend.check(mutant->subject->text(mutant->name), mutant->name);
+    if (options.verbose)
+      printf("%s: proof %.2f s\n", mutant->name.c_str(), checked.seconds), fflush(stdout);
     if (!checked.accepted && checked.findings.violations.empty())
       return fail(*mutant, "refused without a violation", checked.diagnostics);
     for (const Violation &violation : checked.findings.violations)

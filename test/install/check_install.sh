@@ -14,7 +14,7 @@ consumer=$(cd "$(dirname "$0")" && pwd)/consumer
 rm -rf "$scratch/prefix" "$scratch/build"
 mkdir -p "$scratch"
 cmake --install "$build" --component runtime --prefix "$scratch/prefix" >"$scratch/install.log"
-cmake -S "$consumer" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_BUILD_TYPE=Release \
+cmake -G Ninja -S "$consumer" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_BUILD_TYPE=Release \
   >"$scratch/configure.log"
 cmake --build "$scratch/build" >"$scratch/build.log" || { cat "$scratch/build.log" >&2; exit 1; }
 "$scratch/build/row_sum_c" "$artifact"

@@ -1,0 +1,55 @@
+/* The border between the kernel inside a CUDA artifact and the runtime that launches it.
+ *
+ * A CUDA artifact holds, for each architecture, a cubin with one kernel of the name `evt_kernel` (or the manifest's
+ * `entry`), and `explain.so`, a host library with the entry points `_abi` and `_explain` of device/common/abi.h, which
+ * the runtime uses to name what is stuck: it is given host copies of the counters and of integer memories.
+ *
+ * The kernel takes one parameter by value: evt_cuda_launch, directly followed by the 8-byte words of
+ *   memories[], symbols[], regions[]
+ * in the manifest's order: device addresses, values, device addresses. So a launch copies nothing, can be captured in
+ * a graph, and launches on one stream follow each other without the host. It is launched with
+ *   grid  = `workers` blocks, which must all be resident at once (one wave),
+ *   block = manifest `cuda.threads`, dynamic shared memory = manifest `cuda.shared_bytes`.
+ * Regions are zero before the first launch and zero again after each launch that was not aborted.
+ */
+#ifndef EVT_DEVICE_CUDA_ABI_H
+#define EVT_DEVICE_CUDA_ABI_H
+
+#include "device/common/abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What one task did, in nanoseconds of %globaltimer. Each worker writes its own records, in its own order. */
+typedef struct evt_cuda_record {
+  uint32_t call, worker;
+  int64_t task;
+  uint64_t taken;    /* the worker began with the task: it waits from here */
+  uint64_t started;  /* its waits were over */
+  uint64_t finished; /* its notifies were issued */
+} evt_cuda_record;
+
+/* Beyond evt_abort: a wait lasted longer than limit_ns. The waiting worker's status tells for what. */
+#define EVT_ABORT_LIMIT 5u
+
+typedef struct evt_cuda_launch {
+  uint32_t abi_version;   /* EVT_ABI_VERSION */
+  uint32_t schedule;      /* an evt_schedule */
+  uint32_t workers;       /* blocks */
+  uint32_t trace_records; /* room for records of each worker */
+  evt_status *status;     /* device, `workers` entries, zero before the launch */
+  uint32_t *abort;  /* device, evt_abort or EVT_ABORT_LIMIT; the runtime may set EVT_ABORT_HOST while the kernel runs */
+  evt_fault *fault; /* device */
+  uint8_t *done;    /* device: null, or one byte a task, call by call */
+  evt_cuda_record
+      *trace;          /* device: null, or workers * trace_records records, worker by worker; unused ones stay zero */
+  uint64_t limit_ns;   /* 0, or how long a single wait may take before the kernel aborts itself */
+  int64_t inject_call; /* -1, or the call of the task whose notifies are dropped ... */
+  int64_t inject_task; /* ... and its linear index */
+} evt_cuda_launch;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

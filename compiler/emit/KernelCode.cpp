@@ -3,6 +3,9 @@
 #include "ScalarCode.h"
 #include "TileCode.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
@@ -13,6 +16,11 @@ namespace evt::emit {
 namespace {
 
 std::string num(int64_t n) { return std::to_string(n); }
+
+// What device/cuda/worker.h provides; the emitted source is checked against it by its own static assertions.
+constexpr int64_t cudaThreads = 288;
+constexpr int64_t cudaCollectedLimit = 256;
+constexpr unsigned cudaCoordLimit = 8;
 
 /// Regions of the workspace, in the order of the manifest and of `launch->regions`.
 struct Regions {
@@ -51,10 +59,10 @@ void emitProgram(const GraphCode &graph, CodeWriter &out) {
   out.line("evt::Control *control;");
   out.line("evt::Slot *slots;");
   out.line();
-  out.line("explicit Program(const evt_launch *launch) {");
+  out.line("template <class Launch> EVT_DEVICE explicit Program(const Launch &launch) {");
   out.line("[[maybe_unused]] const Program &P = *this;");
   for (unsigned i = 0; i < s.symbols.size(); ++i)
-    out.line("s", i, " = launch->symbols[", i, "];");
+    out.line("s", i, " = launch.symbols[", i, "];");
   DenseMap<Value, std::string> none;
   for (auto &[op, name] : graph.sizes()) {
     SmallVector<std::string> operands;
@@ -68,12 +76,12 @@ void emitProgram(const GraphCode &graph, CodeWriter &out) {
     std::string dims;
     for (unsigned d = 0; d < t.getRank(); ++d)
       dims += (d ? ", " : "") + graph.memoryDimCode(m, d);
-    out.line("m", m, " = {static_cast<", cppType(t.getElementType()), " *>(launch->memories[", m, "]), {",
+    out.line("m", m, " = {static_cast<", cppType(t.getElementType()), " *>(launch.memories[", m, "]), {",
              dims.empty() ? "1" : dims, "}, ", m, "};");
   }
   for (auto [e, event] : llvm::enumerate(s.events)) {
     ir::EventOp op = event;
-    out.line("e", e, " = static_cast<evt::Counter *>(launch->regions[", regions.event(e), "]);");
+    out.line("e", e, " = static_cast<evt::Counter *>(launch.regions[", regions.event(e), "]);");
     for (auto [d, v] : llvm::enumerate(op.getExtents()))
       out.line("e", e, "_", d, " = ", graph.expression(v), ";");
   }
@@ -85,51 +93,34 @@ void emitProgram(const GraphCode &graph, CodeWriter &out) {
     out.line("c", k, "_n = ", n.empty() ? "1" : n, ";");
     out.line("c", k, "_first = tasks;");
     out.line("tasks += c", k, "_n;");
-    out.line("j", k, " = static_cast<evt::Counter *>(launch->regions[", regions.join(k), "]);");
+    out.line("j", k, " = static_cast<evt::Counter *>(launch.regions[", regions.join(k), "]);");
   }
-  out.line("control = static_cast<evt::Control *>(launch->regions[", regions.control(), "]);");
-  out.line("slots = static_cast<evt::Slot *>(launch->regions[", regions.queue(), "]);");
+  out.line("control = static_cast<evt::Control *>(launch.regions[", regions.control(), "]);");
+  out.line("slots = static_cast<evt::Slot *>(launch.regions[", regions.queue(), "]);");
   out.line("}");
   out.line();
   out.line("/// By the last worker to leave: all counters are zero again for the next launch.");
-  out.line("void reset(bool dynamic) const {");
+  out.line("EVT_DEVICE void reset(bool dynamic) const {");
   for (auto [e, event] : llvm::enumerate(s.events)) {
     ir::EventOp op = event;
     std::string n = "4";
     for (unsigned d = 0; d < op.getExtents().size(); ++d)
       n += " * e" + num(e) + "_" + num(d);
-    out.line("std::memset(static_cast<void *>(e", e, "), 0, ", n, ");");
+    out.line("evt::Worker::clear(e", e, ", ", n, ");");
   }
   out.line("if (dynamic) {");
   for (unsigned k = 0; k < s.calls.size(); ++k)
-    out.line("std::memset(static_cast<void *>(j", k, "), 0, 4 * c", k, "_n);");
+    out.line("evt::Worker::clear(j", k, ", 4 * c", k, "_n);");
   out.line("}");
-  out.line("std::memset(static_cast<void *>(control), 0, sizeof *control);");
+  out.line("evt::Worker::clear(control, sizeof *control);");
   out.line("}");
   out.line("};");
   out.line();
 }
 
-void emitEntry(const std::string &refusal, const std::string &entry, CodeWriter &out) {
-  out.line("EVT_ENTRY uint32_t ", entry, "_abi(void) { return EVT_ABI_VERSION; }");
-  out.line();
-  out.line("EVT_ENTRY void ", entry, "_worker(const evt_launch *launch, uint32_t id) {");
-  out.line("const Program P(launch);");
-  out.line("const bool dynamic = launch->schedule == EVT_DYNAMIC;");
-  out.line("evt::DynamicWorker w(launch, id, P.control, P.slots, P.tasks, P.tasks);");
-  out.line("if (launch->schedule == EVT_STATIC) run_static(w, P);");
-  out.line("else if (launch->schedule == EVT_TICKET) run_ticket(w, P);");
-  if (refusal.empty())
-    out.line("else run_dynamic(w, P);");
-  out.line("__atomic_store_n(&w.status->state, (uint32_t)EVT_LEFT, __ATOMIC_RELEASE);");
-  out.line("if (P.control->left.fetch_add(1, std::memory_order_acq_rel) + 1 == w.workers && !w.aborted()) {");
-  out.line("if (dynamic) w.reset_queue();");
-  out.line("P.reset(dynamic);");
-  out.line("}");
-  out.line("}");
-  out.line();
+void emitExplainEntry(const std::string &entry, CodeWriter &out) {
   out.line("EVT_ENTRY void ", entry, "_explain(const evt_launch *launch, const evt_hooks *hooks) {");
-  out.line("const Program P(launch);");
+  out.line("const Program P(*launch);");
   out.line("evt_status status = {};");
   out.line("uint32_t abort = 0;");
   out.line("evt_launch quiet = *launch;");
@@ -144,6 +135,27 @@ void emitEntry(const std::string &refusal, const std::string &entry, CodeWriter 
   out.line("}");
 }
 
+void emitEntry(const std::string &refusal, const std::string &entry, CodeWriter &out) {
+  out.line("EVT_ENTRY uint32_t ", entry, "_abi(void) { return EVT_ABI_VERSION; }");
+  out.line();
+  out.line("EVT_ENTRY void ", entry, "_worker(const evt_launch *launch, uint32_t id) {");
+  out.line("const Program P(*launch);");
+  out.line("const bool dynamic = launch->schedule == EVT_DYNAMIC;");
+  out.line("evt::DynamicWorker w(launch, id, P.control, P.slots, P.tasks, P.tasks);");
+  out.line("if (launch->schedule == EVT_STATIC) run_static(w, P);");
+  out.line("else if (launch->schedule == EVT_TICKET) run_ticket(w, P);");
+  if (refusal.empty())
+    out.line("else run_dynamic(w, P);");
+  out.line("__atomic_store_n(&w.status->state, (uint32_t)EVT_LEFT, __ATOMIC_RELEASE);");
+  out.line("if (P.control->left.fetch_add(1, std::memory_order_acq_rel) + 1 == w.workers && !w.aborted()) {");
+  out.line("if (dynamic) w.reset_queue();");
+  out.line("P.reset(dynamic);");
+  out.line("}");
+  out.line("}");
+  out.line();
+  emitExplainEntry(entry, out);
+}
+
 } // namespace
 
 std::string ScheduleFacts::dynamicRefusal() const {
@@ -154,35 +166,31 @@ std::string ScheduleFacts::dynamicRefusal() const {
   return "";
 }
 
-std::string emitKernel(const GraphCode &graph, const ScheduleFacts &facts, const std::string &entry) {
-  const ir::Signature &s = graph.signature;
-  CodeWriter out;
-  ir::GraphOp op = s.graph;
-  out.line("// Graph @", op.getSymName().str(), " as one persistent kernel for the CPU. Emitted by evt ", toolVersion,
-           "; see program.mlir.");
-  out.line("#include \"device/cpu/kernel.h\"");
-  out.line();
-  bool isOneOfSeveral = entry != defaultEntry;
-  if (isOneOfSeveral)
-    out.line("namespace ", entry, " {");
-  out.line("namespace {");
-  out.line();
-  emitProgram(graph, out);
+namespace {
+
+/// Bodies of the device functions that are called, once each.
+bool emitDevices(const GraphCode &graph, Target target, CodeWriter &out, int64_t &tileBytes) {
   llvm::SmallPtrSet<Operation *, 8> seen;
-  for (ir::CallOp call : s.calls) {
+  for (ir::CallOp call : graph.signature.calls) {
     ir::DeviceOp device = ir::calleeOf(call);
     if (!seen.insert(device).second)
       continue;
-    std::string body = emitDevice(device);
-    if (body.empty())
-      return "";
-    out.block(body);
+    DeviceCode body = emitDevice(device, target);
+    if (body.text.empty())
+      return false;
+    tileBytes = std::max(tileBytes, body.tileBytes);
+    out.block(body.text);
     out.line();
   }
+  return true;
+}
+
+void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, TaskForm form, CodeWriter &out) {
+  const ir::Signature &s = graph.signature;
   emitCounts(graph, out);
   emitNotifies(graph, out);
   emitProtocols(graph, out);
-  emitTasks(graph, out);
+  emitTasks(graph, form, out);
   std::string refusal = facts.dynamicRefusal();
   if (refusal.empty()) {
     emitTriggers(graph, facts.triggers, out);
@@ -192,20 +200,208 @@ std::string emitKernel(const GraphCode &graph, const ScheduleFacts &facts, const
       std::string params;
       for (unsigned d = 0; d < counters.getExtents().size(); ++d)
         params += ", int64_t";
-      out.line("[[maybe_unused]] static void complete_", e, "(evt::DynamicWorker &, const Program &", params, ") {}");
+      out.line("[[maybe_unused]] EVT_FN void complete_", e, "(evt::DynamicWorker &, const Program &", params, ") {}");
     }
   }
   emitStaticSchedule(graph, facts.carried, out);
   emitTicketSchedule(graph, facts.carried, out);
   if (refusal.empty())
     emitDynamicSchedule(graph, out);
+}
+
+std::string headline(const GraphCode &graph, const char *what) {
+  ir::GraphOp op = graph.signature.graph;
+  return "// Graph @" + op.getSymName().str() + " " + what + ". Emitted by evt " + toolVersion + "; see program.mlir.";
+}
+
+} // namespace
+
+std::string emitKernel(const GraphCode &graph, const ScheduleFacts &facts, const std::string &entry) {
+  CodeWriter out;
+  out.line(headline(graph, "as one persistent kernel for the CPU"));
+  out.line("#include \"device/cpu/kernel.h\"");
+  out.line();
+  bool isOneOfSeveral = entry != defaultEntry;
+  if (isOneOfSeveral)
+    out.line("namespace ", entry, " {");
+  out.line("namespace {");
+  out.line();
+  emitProgram(graph, out);
+  int64_t tileBytes = 0;
+  if (!emitDevices(graph, Target::cpu, out, tileBytes))
+    return "";
+  emitOrder(graph, facts, TaskForm::onTheSpot, out);
   emitExplain(graph, out);
   out.line("} // namespace");
   out.line();
-  emitEntry(refusal, entry, out);
+  emitEntry(facts.dynamicRefusal(), entry, out);
   if (isOneOfSeveral)
     out.line("} // namespace ", entry);
   return out.take();
+}
+
+namespace {
+
+/// An index as affine expressions over `values`: several for a minimum.
+SmallVector<AffineExpr> expressionsOf(Value v, SmallVectorImpl<Value> &values) {
+  auto dim = [&](Value x) -> AffineExpr {
+    auto it = llvm::find(values, x);
+    unsigned at = it - values.begin();
+    if (it == values.end())
+      values.push_back(x);
+    return getAffineDimExpr(at, v.getContext());
+  };
+  if (auto c = getConstantIntValue(v))
+    return {getAffineConstantExpr(*c, v.getContext())};
+  AffineMap map;
+  if (auto apply = v.getDefiningOp<affine::AffineApplyOp>())
+    map = apply.getAffineMap();
+  else if (auto min = v.getDefiningOp<affine::AffineMinOp>())
+    map = min.getAffineMap();
+  if (!map)
+    return {dim(v)};
+  SmallVector<AffineExpr> dims, symbols, results;
+  for (auto [i, operand] : llvm::enumerate(v.getDefiningOp()->getOperands()))
+    (i < map.getNumDims() ? dims : symbols).push_back(dim(operand));
+  for (AffineExpr e : map.getResults())
+    results.push_back(e.replaceDimsAndSymbols(dims, symbols));
+  return results;
+}
+
+/// A constant that the loop's trips never exceed.
+std::optional<int64_t> mostTrips(scf::ForOp loop) {
+  auto step = getConstantIntValue(loop.getStep());
+  SmallVector<Value> values;
+  auto lower = expressionsOf(loop.getLowerBound(), values), upper = expressionsOf(loop.getUpperBound(), values);
+  if (!step || lower.size() != 1)
+    return std::nullopt;
+  std::optional<int64_t> most;
+  for (AffineExpr e : upper)
+    if (auto c = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(e - lower[0], values.size(), 0))) {
+      int64_t trips = std::max<int64_t>(llvm::divideCeil(std::max<int64_t>(c.getValue(), 0), *step), 0);
+      most = std::min(most.value_or(trips), trips);
+    }
+  return most;
+}
+
+/// How many notifies a task of the call keeps until it has read its tables, at most; none if that has no bound.
+std::optional<int64_t> collectedBy(ir::CallOp call) {
+  bool reads = false;
+  call.getProtocol().walk([&](ir::ReadOp) { reads = true; });
+  int64_t total = 0;
+  bool known = true;
+  call.getProtocol().walk([&](ir::NotifyOp n) {
+    int64_t times = 1;
+    for (unsigned d = 0; d < n.getLower().size(); ++d)
+      if (Value hi = n.getUpperOf(d)) {
+        auto from = getConstantIntValue(n.getLower()[d]), to = getConstantIntValue(hi);
+        known &= from && to;
+        times *= from && to ? std::max<int64_t>(*to - *from, 0) : 1;
+      }
+    for (auto f = n->getParentOfType<scf::ForOp>(); f; f = f->getParentOfType<scf::ForOp>()) {
+      auto trips = mostTrips(f);
+      known &= trips.has_value();
+      times *= trips.value_or(1);
+    }
+    total += times;
+  });
+  if (!reads)
+    return 0;
+  return known ? std::optional(total) : std::nullopt;
+}
+
+void emitCudaEntry(const GraphCode &graph, bool hasDynamic, int64_t collected, CodeWriter &out) {
+  const ir::Signature &s = graph.signature;
+  Regions regions(s);
+  out.line("/// The kernel's parameter: see device/cuda/abi.h.");
+  out.line("struct Launch : evt_cuda_launch {");
+  if (!s.memories.empty())
+    out.line("void *memories[", s.memories.size(), "];");
+  if (!s.symbols.empty())
+    out.line("int64_t symbols[", s.symbols.size(), "];");
+  out.line("void *regions[", regions.join(s.calls.size()), "];");
+  out.line("};");
+  out.line();
+  out.line("struct Kernel {");
+  out.line("static constexpr int collected = ", collected, ";");
+  out.line("static EVT_DEVICE void schedule(evt::DynamicWorker &w, const Program &P) {");
+  out.line("if (w.launch->schedule == EVT_STATIC) run_static(w, P);");
+  out.line("else if (w.launch->schedule == EVT_TICKET) run_ticket(w, P);");
+  if (hasDynamic)
+    out.line("else run_dynamic(w, P);");
+  out.line("}");
+  out.line("static EVT_DEVICE bool execute(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");
+  out.line("switch (task.call) {");
+  for (unsigned k = 0; k < s.calls.size(); ++k)
+    out.line("case ", k, ": return execute_", k, "(w, P, task);");
+  out.line("}");
+  out.line("return false;");
+  out.line("}");
+  out.line("};");
+}
+
+} // namespace
+
+CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
+  const ir::Signature &s = graph.signature;
+  CudaKernel kernel;
+  int64_t collected = 0;
+  for (unsigned k = 0; k < s.calls.size(); ++k) {
+    ir::CallOp call = s.calls[k];
+    auto n = collectedBy(call);
+    if (!n || *n > cudaCollectedLimit) {
+      call.emitOpError("notifies elements read from tables ")
+          << (n ? std::to_string(*n) + " times a task" : "an unbounded number of times a task")
+          << ", the CUDA target keeps at most " << cudaCollectedLimit;
+      return {};
+    }
+    if (graph.coordList(k).size() > cudaCoordLimit) {
+      call.emitOpError("has ") << graph.coordList(k).size()
+                               << " coordinates and iterations, the CUDA target has room for " << cudaCoordLimit;
+      return {};
+    }
+    collected = std::max(collected, *n);
+  }
+  CodeWriter out;
+  out.line(headline(graph, "as one persistent kernel for CUDA"));
+  out.line("#include \"device/cuda/kernel.h\"");
+  out.line();
+  out.line("namespace {");
+  out.line();
+  emitProgram(graph, out);
+  if (!emitDevices(graph, Target::cuda, out, kernel.sharedBytes))
+    return {};
+  emitOrder(graph, facts, TaskForm::handedOver, out);
+  emitCudaEntry(graph, facts.dynamicRefusal().empty(), collected, out);
+  out.line("} // namespace");
+  out.line();
+  out.line("static_assert(evt::block_threads == ", cudaThreads, ");");
+  out.line("extern \"C\" __global__ void __launch_bounds__(evt::block_threads, 1) ", defaultEntry,
+           "(const __grid_constant__ Launch launch) {");
+  out.line("evt::run_block<Kernel, Program>(launch);");
+  out.line("}");
+  kernel.source = out.take();
+  kernel.threads = cudaThreads;
+
+  CodeWriter host;
+  host.line(headline(graph, "for the host: what each task waits for and notifies"));
+  host.line("#include \"device/cpu/kernel.h\"");
+  host.line();
+  host.line("namespace {");
+  host.line();
+  emitProgram(graph, host);
+  emitCounts(graph, host);
+  emitNotifies(graph, host);
+  emitProtocols(graph, host);
+  emitTasks(graph, TaskForm::reported, host);
+  emitExplain(graph, host);
+  host.line("} // namespace");
+  host.line();
+  host.line("EVT_ENTRY uint32_t ", defaultEntry, "_abi(void) { return EVT_ABI_VERSION; }");
+  host.line();
+  emitExplainEntry(defaultEntry, host);
+  kernel.explain = host.take();
+  return kernel;
 }
 
 } // namespace evt::emit

@@ -4,6 +4,7 @@
 #include "GraphCode.h"
 #include "ProtocolCode.h"
 #include "ScheduleCode.h"
+#include "TileCode.h"
 
 namespace evt::emit {
 
@@ -23,6 +24,14 @@ inline constexpr const char *defaultEntry = "evt_kernel";
 /// The kernel's source; empty after a diagnostic. With an entry of its own a kernel is in a namespace of that name, so
 /// that one file can hold several.
 std::string emitKernel(const GraphCode &graph, const ScheduleFacts &facts, const std::string &entry = defaultEntry);
+
+/// The kernel for CUDA, and what a launch of it needs to know.
+struct CudaKernel {
+  std::string source;  // empty after a diagnostic
+  std::string explain; // a host library that enumerates tasks, for the watchdog's report
+  int64_t threads = 0, sharedBytes = 0;
+};
+CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts);
 
 /// The manifest, but for what only the compiled file knows (`files`, `cpu`).
 nlohmann::ordered_json emitManifest(const GraphCode &graph, const ScheduleFacts &facts);

@@ -10,6 +10,9 @@ namespace evt::emit {
 
 namespace {
 
+// The larger of the targets' Control structures.
+constexpr int64_t controlBytes = 768;
+
 std::string typeName(Type t) {
   std::string s;
   llvm::raw_string_ostream os(s);
@@ -168,7 +171,7 @@ nlohmann::ordered_json emitManifest(const GraphCode &graph, const ScheduleFacts 
 
   std::string refusal = facts.dynamicRefusal();
   m["regions"] = json::array();
-  m["regions"].push_back(json{{"name", "control"}, {"kind", "control"}, {"bytes", 512}, {"zero", true}});
+  m["regions"].push_back(json{{"name", "control"}, {"kind", "control"}, {"bytes", controlBytes}, {"zero", true}});
   m["regions"].push_back(json{{"name", "queue"},
                               {"kind", "queue"},
                               {"bytes", refusal.empty() ? json::array({"*", 24, total}) : json(0)},

@@ -178,7 +178,7 @@ void emitCounts(const GraphCode &graph, CodeWriter &out) {
     if (isGuarded(op))
       continue;
     if (op.getTable()) {
-      out.line("static inline int64_t count_", e, "(const Program &P", elementParams(op), ") { return evt::most(P.m",
+      out.line("EVT_FN inline int64_t count_", e, "(const Program &P", elementParams(op), ") { return evt::most(P.m",
                graph.signature.memoryOf(op.getTable()), ".data[", elementIndex(e, op), "] * INT64_C(",
                (int64_t)op.getFactor(), "), 0); }");
       continue;
@@ -192,7 +192,7 @@ void emitCounts(const GraphCode &graph, CodeWriter &out) {
     std::string text = affineExpression(map.getResult(0), dims, symbols);
     for (AffineExpr r : map.getResults().drop_front())
       text = "evt::least(" + text + ", " + affineExpression(r, dims, symbols) + ")";
-    out.line("static inline int64_t count_", e, "([[maybe_unused]] const Program &P",
+    out.line("EVT_FN inline int64_t count_", e, "([[maybe_unused]] const Program &P",
              elementParams(op, "[[maybe_unused]] int64_t "), ") { return evt::most(", text, ", 0); }");
   }
   out.line();
@@ -200,20 +200,20 @@ void emitCounts(const GraphCode &graph, CodeWriter &out) {
 
 void emitNotifies(const GraphCode &graph, CodeWriter &out) {
   for (auto [e, event] : llvm::enumerate(graph.signature.events))
-    out.line("static void complete_", e, "(evt::DynamicWorker &w, const Program &P", elementParams(event), ");");
+    out.line("EVT_FN void complete_", e, "(evt::DynamicWorker &w, const Program &P", elementParams(event), ");");
   out.line();
   for (auto [e, event] : llvm::enumerate(graph.signature.events)) {
     ir::EventOp op = event;
     std::string args;
     for (unsigned d = 0; d < rankOf(op); ++d)
       args += ", a" + num(d);
-    out.line("template <class Use> static inline void notify_", e, "(Use &use, const Program &P", elementParams(op),
+    out.line("template <class Use> EVT_FN inline void notify_", e, "(Use &use, const Program &P", elementParams(op),
              ") {");
     for (unsigned d = 0; d < rankOf(op); ++d)
       out.line("if (a", d, " < 0 || a", d, " >= P.e", e, "_", d, ") [[unlikely]] return use.w.fail(EVT_ABORT_INDEX, ",
                e, ", ", d, ", a", d, ");");
     out.line("const int64_t element = ", elementIndex(e, op), ";");
-    out.line("if (use.w.hooks) [[unlikely]] use.w.hooks->notify(use.w.hooks->user, use.w.id, ", e, ", element);");
+    out.line("use.w.notifies(", e, ", element);");
     out.line("if constexpr (!Use::reports_only) {");
     out.line("const uint32_t now = evt::Worker::arrive(P.e", e, " + element);");
     if (isGuarded(op)) {
@@ -240,11 +240,11 @@ void emitProtocols(const GraphCode &graph, CodeWriter &out) {
       params += ", [[maybe_unused]] int64_t " + c;
     params += ") {";
     out.line("// ", graph.signature.callName(k));
-    out.line("template <class Use> static inline bool waits_", k, params);
+    out.line("template <class Use> EVT_FN inline bool waits_", k, params);
     ProtocolBody(graph, k, out).waits();
     out.line("return true;");
     out.line("}");
-    out.line("template <class Use> static inline void notifies_", k, params);
+    out.line("template <class Use> EVT_FN inline void notifies_", k, params);
     ProtocolBody(graph, k, out).notifies();
     out.line("}");
   }
@@ -260,7 +260,7 @@ void emitTriggers(const GraphCode &graph, const Triggers &triggers, CodeWriter &
                   !call.getRaggedGuard();
     std::string ragged = call.isRagged() ? ", const Groups" + num(k) + " &groups" : "";
     out.line("// An element that ", s.callName(k), " waits for is complete.");
-    out.line("static inline void ready_", k, "(evt::DynamicWorker &w, const Program &P", ragged, graph.coordParams(k),
+    out.line("EVT_FN inline void ready_", k, "(evt::DynamicWorker &w, const Program &P", ragged, graph.coordParams(k),
              ") {");
     out.line("const int64_t task = linear_", k, "(P", call.isRagged() ? ", groups" : "", graph.coordNames(k), ");");
     if (single) {
@@ -279,7 +279,7 @@ void emitTriggers(const GraphCode &graph, const Triggers &triggers, CodeWriter &
     for (unsigned d = 0; d < rankOf(op); ++d)
       params += ", [[maybe_unused]] int64_t e" + num(d);
     out.line("// ", op.getName().str());
-    out.line("static void complete_", e, "([[maybe_unused]] evt::DynamicWorker &w, [[maybe_unused]] const Program &P",
+    out.line("EVT_FN void complete_", e, "([[maybe_unused]] evt::DynamicWorker &w, [[maybe_unused]] const Program &P",
              params, ") {");
     // Counts in memory that this event orders become known: elements that need nothing more are complete.
     for (auto [f, other] : llvm::enumerate(s.events)) {
@@ -293,9 +293,8 @@ void emitTriggers(const GraphCode &graph, const Triggers &triggers, CodeWriter &
       }
       out.line("const uint32_t known = evt::table_bias - (uint32_t)(P.m", s.memoryOf(counted.getTable()), ".data[",
                elementIndex(f, counted), "] * INT64_C(", (int64_t)counted.getFactor(), "));");
-      out.line("if (P.e", f, "[", elementIndex(f, counted),
-               "].fetch_add(known, std::memory_order_acq_rel) + known == evt::table_bias) complete_", f, "(w, P", args,
-               ");");
+      out.line("if (evt::Worker::arrive(P.e", f, " + ", elementIndex(f, counted),
+               ", known) == evt::table_bias) complete_", f, "(w, P", args, ");");
       for (unsigned d = 0; d < rankOf(counted); ++d)
         out.line("}");
     }

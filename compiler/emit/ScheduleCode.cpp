@@ -84,8 +84,7 @@ void openGroups(const GraphCode &graph, unsigned k, CodeWriter &out) {
     return;
   if (op.getRaggedGuard()) {
     int e = graph.signature.eventOf(op.getRaggedGuard());
-    out.line("w.status->call = ", k, ";");
-    out.line("w.status->task = -1;");
+    out.line("w.decodes(", k, ");");
     out.line("if (!w.await(", e, ", P.e", e, ", 0, (uint32_t)count_", e, "(P))) return;");
   }
   out.line("const Groups", k, " groups(w, P.m", graph.signature.memoryOf(op.getRaggedTable()), ", ",
@@ -96,7 +95,69 @@ void openGroups(const GraphCode &graph, unsigned k, CodeWriter &out) {
 
 } // namespace
 
-void emitTasks(const GraphCode &graph, CodeWriter &out) {
+namespace {
+
+/// CPU: a worker runs a task where the schedule comes to it.
+void emitTaskOnTheSpot(const GraphCode &graph, unsigned k, const std::string &groups, const std::string &body,
+                       CodeWriter &out) {
+  ir::CallOp op = graph.signature.calls[k];
+  out.line("template <class Use> EVT_FN inline bool task_", k, "(Use &use, const Program &P", groups,
+           graph.coordParams(k), ") {");
+  out.line("evt::Worker &w = use.w;");
+  out.line("const int64_t task = linear_", k, "(P", op.isRagged() ? ", groups" : "", graph.coordNames(k), ");");
+  std::string list = graph.coordNames(k);
+  out.line("const int64_t coord[] = {", list.empty() ? "0" : list.substr(2), "};");
+  out.line("if (!w.begin(", k, ", task, coord, ", graph.coordList(k).size(), ")) return false;");
+  out.line("if constexpr (Use::dynamic) {");
+  out.line("if (w.hooks) [[unlikely]] {");
+  out.line("evt::Reporting report{w};");
+  out.line("waits_", k, "(report, P", list, ");");
+  out.line("}");
+  out.line("} else {");
+  out.line("if (!waits_", k, "(use, P", list, ")) return false;");
+  out.line("}");
+  if (op.isRagged()) {
+    out.line("if (w.hooks) [[unlikely]] {");
+    out.line("const int64_t at[] = {c0}, two[] = {2};");
+    int m = graph.signature.memoryOf(op.getRaggedTable());
+    out.line("evt::report(w, ", m, ", false, P.m", m, ".dims, at, two, 1);");
+    out.line("}");
+  }
+  if (!body.empty())
+    out.line("if constexpr (!Use::reports_only) ", body);
+  out.line("const bool notified = !w.injected(", k, ", task);");
+  out.line("if (notified) notifies_", k, "(use, P", list, ");");
+  out.line("w.end(P.c", k, "_first + task, notified);");
+  out.line("return true;");
+  out.line("}");
+}
+
+/// CUDA: the schedule hands a task over, and the compute warps execute it.
+void emitHandedTask(const GraphCode &graph, unsigned k, const std::string &groups, const std::string &args,
+                    CodeWriter &out) {
+  ir::CallOp op = graph.signature.calls[k];
+  std::string list = graph.coordNames(k);
+  out.line("template <class Use> EVT_FN inline bool task_", k, "(Use &use, const Program &P", groups,
+           graph.coordParams(k), ") {");
+  out.line("return use.w.hand_over(", k, ", linear_", k, "(P", op.isRagged() ? ", groups" : "", list, ")", list, ");");
+  out.line("}");
+  out.line("EVT_FN inline bool execute_", k, "(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");
+  for (auto [d, c] : llvm::enumerate(graph.coordList(k)))
+    out.line("[[maybe_unused]] const int64_t ", c, " = task.coord[", d, "];");
+  out.line("return evt::run_task(");
+  out.line("    w, task, P.c", k, "_first + task.index,");
+  out.line("    [&] { evt::Polling use{w}; return waits_", k, "(use, P", list, "); },");
+  out.line("    [&] { body_", op.getCallee().str(), "(w", args, "); },");
+  out.line("    [&] {");
+  out.line("if (w.launch->schedule == EVT_DYNAMIC) { evt::Triggering use{w}; notifies_", k, "(use, P", list, "); }");
+  out.line("else { evt::Polling use{w}; notifies_", k, "(use, P", list, "); }");
+  out.line("});");
+  out.line("}");
+}
+
+} // namespace
+
+void emitTasks(const GraphCode &graph, TaskForm form, CodeWriter &out) {
   for (unsigned k = 0; k < graph.signature.calls.size(); ++k) {
     ir::CallOp op = graph.signature.calls[k];
     std::string groups;
@@ -115,7 +176,7 @@ void emitTasks(const GraphCode &graph, CodeWriter &out) {
     std::string linear;
     for (unsigned d = 0; d < extents.size(); ++d)
       linear = linear.empty() ? coords[d] : "(" + linear + ") * (" + extents[d] + ") + " + coords[d];
-    out.line("static inline int64_t linear_", k, "([[maybe_unused]] const Program &P", groups, graph.coordParams(k),
+    out.line("EVT_FN inline int64_t linear_", k, "([[maybe_unused]] const Program &P", groups, graph.coordParams(k),
              ") { return ", linear.empty() ? "0" : linear, "; }");
 
     std::string args;
@@ -124,39 +185,16 @@ void emitTasks(const GraphCode &graph, CodeWriter &out) {
       args += ", " + (a.getType().isIndex() ? graph.expression(a, locals) : "P.m" + num(graph.signature.memoryOf(a)));
     for (unsigned c = 0; c < op.getNumCoords(); ++c)
       args += ", c" + num(c);
-    out.line("template <class Use> static inline bool task_", k, "(Use &use, const Program &P", groups,
-             graph.coordParams(k), ") {");
-    out.line("evt::Worker &w = use.w;");
-    out.line("const int64_t task = linear_", k, "(P", op.isRagged() ? ", groups" : "", graph.coordNames(k), ");");
-    std::string list = graph.coordNames(k);
-    out.line("const int64_t coord[] = {", list.empty() ? "0" : list.substr(2), "};");
-    out.line("if (!w.begin(", k, ", task, coord, ", graph.coordList(k).size(), ")) return false;");
-    out.line("if constexpr (Use::dynamic) {");
-    out.line("if (w.hooks) [[unlikely]] {");
-    out.line("evt::Reporting report{w};");
-    out.line("waits_", k, "(report, P", list, ");");
-    out.line("}");
-    out.line("} else {");
-    out.line("if (!waits_", k, "(use, P", list, ")) return false;");
-    out.line("}");
-    if (op.isRagged()) {
-      out.line("if (w.hooks) [[unlikely]] {");
-      out.line("const int64_t at[] = {c0}, two[] = {2};");
-      int m = graph.signature.memoryOf(op.getRaggedTable());
-      out.line("evt::report(w, ", m, ", false, P.m", m, ".dims, at, two, 1);");
-      out.line("}");
-    }
-    out.line("if constexpr (!Use::reports_only) body_", op.getCallee().str(), "(w", args, ");");
-    out.line("const bool notified = !w.injected(", k, ", task);");
-    out.line("if (notified) notifies_", k, "(use, P", list, ");");
-    out.line("w.end(P.c", k, "_first + task, notified);");
-    out.line("return true;");
-    out.line("}");
+    if (form == TaskForm::handedOver)
+      emitHandedTask(graph, k, groups, args, out);
+    else
+      emitTaskOnTheSpot(graph, k, groups,
+                        form == TaskForm::reported ? "" : "body_" + op.getCallee().str() + "(w" + args + ");", out);
     if (op.isRagged()) {
       Grid g(graph, k);
       ArrayRef<std::string> rest = ArrayRef<std::string>(g.extents).drop_front();
       out.line("// The groups are known: their tasks exist, the rest of the bound does not.");
-      out.line("template <class Ready> static void born_", k, "(evt::DynamicWorker &w, const Program &P, const Groups",
+      out.line("template <class Ready> EVT_FN void born_", k, "(evt::DynamicWorker &w, const Program &P, const Groups",
                k, " &groups, Ready ready) {");
       out.line("const int64_t bound = ", g.extents[0], ";");
       out.line("if (groups.tiles() > bound) return w.fail(EVT_ABORT_BOUND, ", k, ", groups.tiles(), bound);");
@@ -176,7 +214,7 @@ void emitTasks(const GraphCode &graph, CodeWriter &out) {
 }
 
 void emitStaticSchedule(const GraphCode &graph, const Carried &carried, CodeWriter &out) {
-  out.line("static void run_static(evt::Worker &w, const Program &P) {");
+  out.line("EVT_FN void run_static(evt::Worker &w, const Program &P) {");
   out.line("evt::Polling use{w};");
   walkProgram(graph, bodyOf(graph), out, 0, [&](unsigned k) {
     Grid g(graph, k);
@@ -239,10 +277,9 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, CodeWrit
 }
 
 void emitTicketSchedule(const GraphCode &graph, const Carried &carried, CodeWriter &out) {
-  out.line("static void run_ticket(evt::Worker &w, const Program &P) {");
+  out.line("EVT_FN void run_ticket(evt::Worker &w, const Program &P) {");
   out.line("evt::Polling use{w};");
-  out.line("const auto take = [&] { return w.control->ticket.fetch_add(1, std::memory_order_relaxed); };");
-  out.line("int64_t ticket = take(), first = 0;");
+  out.line("int64_t ticket = w.take_ticket(), first = 0;");
   walkProgram(graph, bodyOf(graph), out, 0, [&](unsigned k) {
     Grid g(graph, k);
     unsigned skip = graph.iterations(k);
@@ -258,7 +295,7 @@ void emitTicketSchedule(const GraphCode &graph, const Carried &carried, CodeWrit
       openGroups(graph, k, out);
       out.line("const int64_t live = groups.tiles() * ", product(ArrayRef<std::string>(g.extents).drop_front()), ";");
     }
-    out.line("for (; ticket < first + tickets; ticket = take()) {");
+    out.line("for (; ticket < first + tickets; ticket = w.take_ticket()) {");
     out.line("int64_t q = (ticket - first) * per;");
     out.line("const int64_t end = evt::least(q + per, ", g.op.isRagged() ? "live" : "n", ");");
     if (g.op.isRagged()) {
@@ -310,7 +347,7 @@ void decodeAll(const GraphCode &graph, unsigned k, const std::string &q, CodeWri
 
 void emitDynamicSchedule(const GraphCode &graph, CodeWriter &out) {
   const ir::Signature &s = graph.signature;
-  out.line("static void run_dynamic(evt::DynamicWorker &w, const Program &P) {");
+  out.line("EVT_FN void run_dynamic(evt::DynamicWorker &w, const Program &P) {");
   out.line("// Tasks that wait for nothing are ready from the start; each worker finds its share of them.");
   for (unsigned k = 0; k < s.calls.size(); ++k) {
     ir::CallOp op = s.calls[k];
@@ -370,7 +407,7 @@ void emitDynamicSchedule(const GraphCode &graph, CodeWriter &out) {
 
 void emitExplain(const GraphCode &graph, CodeWriter &out) {
   const ir::Signature &s = graph.signature;
-  out.line("static void explain(evt::Worker &w, const Program &P) {");
+  out.line("EVT_FN void explain(evt::Worker &w, const Program &P) {");
   out.line("evt::Reporting use{w};");
   for (unsigned k = 0; k < s.calls.size(); ++k) {
     ir::CallOp op = s.calls[k];

@@ -20,8 +20,12 @@ namespace evt::emit {
 /// For each call and grid coordinate (iterations first): does the call depend on itself along it?
 using Carried = std::vector<std::vector<bool>>;
 
+/// What `task_K` does: runs the task on the spot (CPU), hands it over to the compute warps, which run `execute_K`
+/// (CUDA), or has no body at all, because it only serves to tell what the task waits for and notifies.
+enum class TaskForm { onTheSpot, handedOver, reported };
+
 /// `linear_K`, `task_K<Use>` and, for ragged calls, `Groups_K` and `born_K`.
-void emitTasks(const GraphCode &graph, CodeWriter &out);
+void emitTasks(const GraphCode &graph, TaskForm form, CodeWriter &out);
 void emitStaticSchedule(const GraphCode &graph, const Carried &carried, CodeWriter &out);
 void emitTicketSchedule(const GraphCode &graph, const Carried &carried, CodeWriter &out);
 void emitDynamicSchedule(const GraphCode &graph, CodeWriter &out);

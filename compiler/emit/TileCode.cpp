@@ -1,6 +1,5 @@
-#include "TileCode.h"
+#include "TileValues.h"
 
-#include "CodeWriter.h"
 #include "ScalarCode.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -17,26 +16,13 @@ namespace evt::emit {
 
 namespace {
 
-RankedTensorType tileType(Value v) { return cast<RankedTensorType>(v.getType()); }
 std::string num(int64_t n) { return std::to_string(n); }
 
-bool isElementwise(Operation *op) {
-  return op && op->getNumResults() == 1 && isa<RankedTensorType>(op->getResult(0).getType()) &&
-         isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) && !isa<arith::ConstantOp>(op);
-}
-
-/// Tiles that are read through index arithmetic wherever they are used.
-bool isView(Operation *op) {
-  return isa_and_nonnull<tensor::SplatOp, linalg::FillOp, linalg::BroadcastOp, linalg::TransposeOp, ir::IotaOp,
-                         tensor::ExtractSliceOp, tensor::EmptyOp>(op) ||
-         (isa_and_nonnull<arith::ConstantOp>(op) && isa<RankedTensorType>(op->getResult(0).getType()));
-}
-
-class TileCode {
+class TileCode : private TileValues {
 public:
-  explicit TileCode(ir::DeviceOp device) : device(device) {}
+  TileCode(ir::DeviceOp device, Target target) : TileValues(target), device(device) {}
 
-  std::string emit() {
+  DeviceCode emit() {
     std::string name = device.getSymName().str(), params = "evt::Worker &w";
     for (auto [i, arg] : llvm::enumerate(device.getBody().getArguments())) {
       std::string n = "a" + num(i);
@@ -47,15 +33,17 @@ public:
         params += ", int64_t " + n;
     }
     out.line("// ", name, comment());
-    out.line("static void body_", name, "(", params, ") {");
+    out.line("EVT_FN void body_", name, "(", params, ") {");
     emitBlock(device.getBody().front());
     out.line("}");
-    if (!failed && bytes > tileBytesLimit) {
-      device.emitOpError("needs ") << bytes << " bytes of tiles at once but a worker has " << tileBytesLimit
+    int64_t limit = isCuda() ? cudaTileBytesLimit : cpuTileBytesLimit;
+    if (!failed && mostBytes > limit) {
+      device.emitOpError("needs ") << mostBytes << " bytes of tiles at once but a "
+                                   << (isCuda() ? "block's shared memory" : "worker") << " has " << limit
                                    << ": use smaller tiles";
       failed = true;
     }
-    return failed ? "" : out.take();
+    return failed ? DeviceCode{} : DeviceCode{out.take(), mostBytes};
   }
 
 private:
@@ -67,189 +55,6 @@ private:
     for (auto [i, a] : llvm::enumerate(device.getCoordNames()))
       s += (i ? ", " : "") + ("a" + num(i + device.getNumArgs())) + " = " + cast<StringAttr>(a).getValue().str();
     return s + ")";
-  }
-
-  void refuse(Operation *op, const std::string &why) {
-    if (!failed)
-      op->emitOpError(why);
-    failed = true;
-  }
-
-  std::string fresh(const char *prefix) { return prefix + num(next++); }
-
-  //===-- names and buffers -------------------------------------------------------------------------------------===//
-
-  std::string name(Value v) {
-    auto it = names.find(v);
-    if (it != names.end())
-      return it->second;
-    if (auto c = v.getDefiningOp<arith::ConstantOp>())
-      return cppLiteral(c.getValue());
-    failed = true;
-    return "?";
-  }
-
-  std::string newBuffer(RankedTensorType t) {
-    std::string b = fresh("t");
-    int64_t n = std::max<int64_t>(t.getNumElements(), 1);
-    bytes += n * std::max<int64_t>(1, t.getElementTypeBitWidth() / 8);
-    out.line("alignas(64) ", cppType(t.getElementType()), " ", b, "[", n, "];");
-    return b;
-  }
-
-  /// Runs `body` with an expression of the linear index and the multi-index inside loops over the shape.
-  template <class Body> void loops(ArrayRef<int64_t> shape, Body body) {
-    SmallVector<std::string> index;
-    unsigned opened = 0;
-    for (int64_t n : shape) {
-      if (n == 1) {
-        index.push_back("0");
-        continue;
-      }
-      std::string v = fresh("q");
-      out.line("for (int64_t ", v, " = 0; ", v, " < ", n, "; ++", v, ") {");
-      index.push_back(v);
-      ++opened;
-    }
-    body(index);
-    while (opened--)
-      out.line("}");
-  }
-
-  static std::string linear(ArrayRef<std::string> index, ArrayRef<int64_t> shape) {
-    std::string s;
-    for (auto [i, n] : llvm::zip(index, shape)) {
-      if (n == 1)
-        continue;
-      s = s.empty() ? i : "(" + s + ") * " + num(n) + " + " + i;
-    }
-    return s.empty() ? "0" : s;
-  }
-
-  /// The element of `v` at `index`.
-  std::string element(Value v, ArrayRef<std::string> index) {
-    auto it = buffers.find(v);
-    if (it != buffers.end())
-      return it->second + "[" + linear(index, tileType(v).getShape()) + "]";
-    Operation *op = v.getDefiningOp();
-    if (auto c = dyn_cast<arith::ConstantOp>(op))
-      return cppLiteral(cast<SplatElementsAttr>(c.getValue()).getSplatValue<Attribute>());
-    if (auto s = dyn_cast<tensor::SplatOp>(op))
-      return name(s.getInput());
-    if (auto f = dyn_cast<linalg::FillOp>(op))
-      return name(f.getInputs()[0]);
-    if (auto i = dyn_cast<ir::IotaOp>(op))
-      return "(" + cppType(tileType(v).getElementType()) + ")" + index[i.getDim()];
-    if (auto b = dyn_cast<linalg::BroadcastOp>(op)) {
-      SmallVector<std::string> kept;
-      for (auto [d, i] : llvm::enumerate(index))
-        if (!llvm::is_contained(b.getDimensions(), (int64_t)d))
-          kept.push_back(i);
-      return element(b.getInput(), kept);
-    }
-    if (auto t = dyn_cast<linalg::TransposeOp>(op)) {
-      SmallVector<std::string> source(index.size());
-      for (auto [d, p] : llvm::enumerate(t.getPermutation()))
-        source[p] = index[d];
-      return element(t.getInput(), source);
-    }
-    if (auto s = dyn_cast<tensor::ExtractSliceOp>(op)) {
-      SmallVector<std::string> source;
-      auto dropped = s.getDroppedDims();
-      unsigned at = 0;
-      for (unsigned d = 0; d < s.getSourceType().getRank(); ++d) {
-        std::string i = dropped.test(d) ? "0" : index[at++];
-        source.push_back("(" + num(s.getStaticOffset(d)) + " + " + i + " * " + num(s.getStaticStride(d)) + ")");
-      }
-      return element(s.getSource(), source);
-    }
-    if (isElementwise(op)) {
-      SmallVector<std::string> operands;
-      for (Value o : op->getOperands())
-        operands.push_back(isa<RankedTensorType>(o.getType()) ? element(o, index) : name(o));
-      if (auto e = elementExpression(op, operands))
-        return *e;
-    }
-    refuse(op, "is not supported by the CPU target");
-    return "0";
-  }
-
-  /// True when all of `v`'s expression is read at one and the same linear index, so one flat loop computes it.
-  bool isFlat(Value v) {
-    if (buffers.count(v))
-      return true;
-    Operation *op = v.getDefiningOp();
-    if (isa<arith::ConstantOp, tensor::SplatOp, linalg::FillOp>(op))
-      return true;
-    return isElementwise(op) &&
-           llvm::all_of(op->getOperands(), [&](Value o) { return !isa<RankedTensorType>(o.getType()) || isFlat(o); });
-  }
-
-  void materializeInto(Value v, const std::string &buffer) {
-    RankedTensorType t = tileType(v);
-    if (isa_and_nonnull<tensor::EmptyOp>(v.getDefiningOp()))
-      return;
-    if (isFlat(v)) {
-      std::string q = fresh("q");
-      out.line("for (int64_t ", q, " = 0; ", q, " < ", t.getNumElements(), "; ++", q, ")");
-      // A flat index is the index of a tile of rank 1.
-      out.line("  ", buffer, "[", q, "] = ", flatElement(v, q), ";");
-      return;
-    }
-    loops(t.getShape(), [&](ArrayRef<std::string> index) {
-      out.line(buffer, "[", linear(index, t.getShape()), "] = ", element(v, index), ";");
-    });
-  }
-
-  std::string flatElement(Value v, const std::string &q) {
-    auto it = buffers.find(v);
-    if (it != buffers.end())
-      return it->second + "[" + q + "]";
-    Operation *op = v.getDefiningOp();
-    if (!isElementwise(op))
-      return element(v, {});
-    SmallVector<std::string> operands;
-    for (Value o : op->getOperands())
-      operands.push_back(isa<RankedTensorType>(o.getType()) ? flatElement(o, q) : name(o));
-    if (auto e = elementExpression(op, operands))
-      return *e;
-    refuse(op, "is not supported by the CPU target");
-    return "0";
-  }
-
-  /// The array that holds `v`, filled now if it had none. Remembered only where every later use can see it.
-  std::string buffer(Value v) {
-    auto it = buffers.find(v);
-    if (it != buffers.end())
-      return it->second;
-    std::string b = newBuffer(tileType(v));
-    materializeInto(v, b);
-    if (v.getParentBlock() == current)
-      buffers[v] = b;
-    return b;
-  }
-
-  /// True when `user` is the only one to see `v`, so it may overwrite v's array.
-  bool onlyUse(Value v, Operation *user) {
-    while (true) {
-      if (!v.hasOneUse() || v.getParentBlock() != user->getBlock())
-        return false;
-      Operation *op = v.getDefiningOp();
-      if (!isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
-        return true;
-      v = op->getOperand(0);
-    }
-  }
-
-  /// An array that starts out as `destination` and becomes the result of `op`.
-  std::string destination(Value destination, Operation *op) {
-    auto it = buffers.find(destination);
-    bool argument = isa<BlockArgument>(destination) && !carried.count(destination);
-    if (it != buffers.end() && !argument && onlyUse(destination, op))
-      return it->second;
-    std::string b = newBuffer(tileType(destination));
-    materializeInto(destination, b);
-    return b;
   }
 
   //===-- operations --------------------------------------------------------------------------------------------===//
@@ -327,8 +132,13 @@ private:
     if (!dense || dense.isSplat())
       return;
     std::string b = newBuffer(tileType(op.getResult()));
+    if (isCuda())
+      out.line("if (w.lane() == 0) {");
     for (auto [i, v] : llvm::enumerate(dense.getValues<Attribute>()))
       out.line(b, "[", i, "] = ", cppLiteral(v), ";");
+    if (isCuda())
+      out.line("}");
+    endStep();
     buffers[op.getResult()] = b;
   }
 
@@ -353,7 +163,7 @@ private:
         operands.push_back(name(o));
       auto e = indexExpression(op, operands);
       if (!e)
-        return refuse(op, "is not supported by the CPU target");
+        return refuseUnsupported(op);
       expression = *e;
     }
     out.line("const ", cppType(op->getResult(0).getType()), " ", n, " = ", expression, ";");
@@ -385,6 +195,7 @@ private:
     else
       out.line("evt::load_tile<", sizes(op.getSizes()), ">(w, ", b, ", ", name(op.getMemory()), ", {",
                list(op.getOffsets(), "0"), "}, ", fill, ");");
+    endStep();
     buffers[op.getTile()] = b;
   }
 
@@ -396,6 +207,7 @@ private:
     else
       out.line("evt::store_tile<", sizes(op.getSizes()), ">(w, ", b, ", ", name(op.getMemory()), ", {",
                list(op.getOffsets(), "0"), "});");
+    endStep();
   }
 
   void emitProduct(linalg::LinalgOp op) {
@@ -406,6 +218,7 @@ private:
     int64_t n = tileType(b).getDimSize(transposed ? 0 : 1);
     out.line("evt::tile::", transposed ? "matmul_tb" : "matmul", "<", m, ", ", n, ", ", k, ">(", c, ", ", sa, ", ", sb,
              ");");
+    endStep();
     buffers[op->getResult(0)] = c;
   }
 
@@ -416,7 +229,7 @@ private:
     llvm::sort(dims);
     for (unsigned i = 1; i < dims.size(); ++i)
       if (dims[i] != dims[i - 1] + 1)
-        return refuse(op, "reduces neighbouring dimensions only on the CPU target");
+        return refuse(op, "reduces neighbouring dimensions only");
     std::string source = buffer(in), c = destination(op.getInits()[0], op);
     int64_t outer = 1, reduced = 1, inner = 1;
     for (int64_t d = 0; d < t.getRank(); ++d)
@@ -427,6 +240,7 @@ private:
                     : combiner.starts_with("max") ? "Max"
                                                   : "Min";
     out.line("evt::tile::reduce<evt::tile::", o, ", ", outer, ", ", reduced, ", ", inner, ">(", c, ", ", source, ");");
+    endStep();
     buffers[op->getResult(0)] = c;
   }
 
@@ -451,10 +265,9 @@ private:
     RankedTensorType t = tileType(op.getInput());
     int64_t n = t.getShape().back(), k = tileType(op.getValues()).getShape().back(), rows = t.getNumElements() / n;
     std::string in = buffer(op.getInput()), values = newBuffer(tileType(op.getValues())),
-                indices = newBuffer(tileType(op.getIndices())), q = fresh("q");
-    out.line("for (int64_t ", q, " = 0; ", q, " < ", rows, "; ++", q, ")");
-    out.line("  evt::tile::topk<", n, ", ", k, ">(", in, " + ", q, " * ", n, ", ", values, " + ", q, " * ", k, ", ",
-             indices, " + ", q, " * ", k, ");");
+                indices = newBuffer(tileType(op.getIndices()));
+    out.line("evt::tile::topk<", rows, ", ", n, ", ", k, ">(", in, ", ", values, ", ", indices, ");");
+    endStep();
     buffers[op.getValues()] = values;
     buffers[op.getIndices()] = indices;
   }
@@ -468,6 +281,7 @@ private:
         (d < dim ? outer : inner) *= t.getDimSize(d);
     out.line("evt::tile::prefix_sum<", outer, ", ", t.getDimSize(dim), ", ", inner, ", ",
              op.getExclusive() ? "true" : "false", ">(", b, ", ", in, ");");
+    endStep();
     buffers[op.getResult()] = b;
   }
 
@@ -486,6 +300,7 @@ private:
         names[arg] = s;
       }
     }
+    const int64_t outside = bytes; // what the body allocates is free again after it
     std::string iv = fresh("k");
     names[op.getInductionVar()] = iv;
     out.line("for (int64_t ", iv, " = ", name(op.getLowerBound()), "; ", iv, " < ", name(op.getUpperBound()), "; ", iv,
@@ -503,7 +318,7 @@ private:
         std::string from = buffer(v);
         if (llvm::is_contained(state, from)) { // another iteration argument, which may be replaced first
           std::string b = newBuffer(tileType(v));
-          out.line("std::memcpy(", b, ", ", from, ", sizeof ", b, ");");
+          copyBuffer(b, from, tileType(v));
           from = b;
         }
         copies.emplace_back(i, from);
@@ -515,29 +330,22 @@ private:
     }
     for (auto &[i, from] : copies) {
       if (auto t = dyn_cast<RankedTensorType>(op.getRegionIterArgs()[i].getType()))
-        out.line("std::memcpy(", state[i], ", ", from, ", sizeof ", from, ");");
+        copyBuffer(state[i], from, t);
       else
         out.line(state[i], " = ", from, ";");
     }
     current = outer;
     out.line("}");
+    bytes = outside;
     for (auto [i, r] : llvm::enumerate(op.getResults()))
       (isa<RankedTensorType>(r.getType()) ? buffers[r] : names[r]) = state[i];
   }
 
   ir::DeviceOp device;
-  CodeWriter out;
-  DenseMap<Value, std::string> names;   // scalars and memories
-  DenseMap<Value, std::string> buffers; // tiles that have an array
-  DenseSet<Value> carried;              // iteration arguments of loops, which own their array
-  Block *current = nullptr;
-  unsigned next = 0;
-  int64_t bytes = 0;
-  bool failed = false;
 };
 
 } // namespace
 
-std::string emitDevice(ir::DeviceOp device) { return TileCode(device).emit(); }
+DeviceCode emitDevice(ir::DeviceOp device, Target target) { return TileCode(device, target).emit(); }
 
 } // namespace evt::emit

@@ -1,9 +1,7 @@
 // C++ for tile programs: the body of one device function.
 //
-// A tile that has to be in memory is a local array. Element-wise operations whose only user is another element-wise
-// operation never get one: they become part of the user's loop, so a chain of them is one pass. Constants, splats,
-// broadcasts, slices and transposes are read through index arithmetic where they are used. Operations with a
-// destination (products, reductions, loops) work in place when they are the only user of their destination.
+// Operations with a destination (products, reductions, loops) work in place when they are the only user of their
+// destination. TileValues.h says which tiles have an array at all.
 #pragma once
 
 #include "compiler/ir/Evt.h"
@@ -12,11 +10,21 @@
 
 namespace evt::emit {
 
-/// The body as a C++ function `static void body_NAME(evt::Worker &w, ARGS..., COORDS...)`. Emits a diagnostic and
-/// returns an empty string when the body needs something the CPU target does not have.
-std::string emitDevice(ir::DeviceOp device);
+enum class Target { cpu, cuda };
 
-/// Bytes of local tiles beyond which a device function is refused, because they live on a worker's stack.
-inline constexpr int64_t tileBytesLimit = int64_t(4) << 20;
+/// The body of a device function for one target.
+struct DeviceCode {
+  std::string text;      // empty after a diagnostic
+  int64_t tileBytes = 0; // of arrays that are live at the same time
+};
+
+/// The body as a function `EVT_FN void body_NAME(evt::Worker &w, ARGS..., COORDS...)`. Emits a diagnostic when it needs
+/// something the target does not have.
+DeviceCode emitDevice(ir::DeviceOp device, Target target);
+
+/// Bytes of tiles beyond which a device function is refused: on the CPU they live on a worker's stack, on CUDA in the
+/// shared memory of a block, of which the kernel's own state takes a part.
+inline constexpr int64_t cpuTileBytesLimit = int64_t(4) << 20;
+inline constexpr int64_t cudaTileBytesLimit = 220 << 10;
 
 } // namespace evt::emit

@@ -46,7 +46,7 @@ std::string sealed(nlohmann::ordered_json manifest) {
 
 } // namespace
 
-std::string writeArtifact(const ArtifactContents &contents, const HostCompiler &host, const std::string &directory) {
+std::string writeArtifact(const ArtifactContents &contents, const std::string &directory) {
   std::error_code error;
   fs::path target(directory);
   if (fs::exists(target) && !fs::is_directory(target))
@@ -65,24 +65,23 @@ std::string writeArtifact(const ArtifactContents &contents, const HostCompiler &
     }
   } cleanup{staging};
 
-  if (!writeFile(staging / "kernel.cpp", contents.source) || !writeFile(staging / "program.mlir", contents.program))
-    return "cannot write to '" + staging.string() + "'";
-  std::string failure = host.compile((staging / "kernel.cpp").string(), (staging / "kernel.so").string());
-  if (!failure.empty()) {
-    fs::copy_file(staging / "kernel.cpp", directory + ".failed.cpp", fs::copy_options::overwrite_existing, error);
-    return "the emitted source does not compile (kept as " + directory + ".failed.cpp): " + failure;
+  std::vector<std::string> names;
+  for (auto &[name, text] : contents.texts) {
+    if (!writeFile(staging / name, text))
+      return "cannot write to '" + staging.string() + "'";
+    names.push_back(name);
   }
   nlohmann::ordered_json manifest = contents.manifest;
-  manifest["cpu"]["arch"] =
-#if defined(__aarch64__)
-      "aarch64";
-#else
-      "x86_64";
-#endif
-  manifest["cpu"]["features"] = host.features();
-  for (const char *file : {"kernel.so", "kernel.cpp", "program.mlir"}) {
-    std::string bytes = readFile(staging / file);
-    manifest["files"][file] = {{"bytes", bytes.size()}, {"fnv1a64", fingerprint(bytes)}};
+  std::string failure = contents.build(staging.string(), manifest, names);
+  if (!failure.empty()) {
+    const std::string &source = contents.texts.front().first;
+    std::string kept = directory + ".failed" + fs::path(source).extension().string();
+    fs::copy_file(staging / source, kept, fs::copy_options::overwrite_existing, error);
+    return "the emitted source does not compile (kept as " + kept + "): " + failure;
+  }
+  for (const std::string &name : names) {
+    std::string bytes = readFile(staging / name);
+    manifest["files"][name] = {{"bytes", bytes.size()}, {"fnv1a64", fingerprint(bytes)}};
   }
   if (!writeFile(staging / "manifest.json", sealed(manifest)))
     return "cannot write to '" + staging.string() + "'";

@@ -1,22 +1,26 @@
 // Writes an artifact directory (docs/design/artifact.md), whole or not at all.
 #pragma once
 
-#include "HostCompiler.h"
-
 #include <nlohmann/json.hpp>
 
+#include <functional>
 #include <string>
+#include <vector>
 
 namespace evt::pipeline {
 
+/// The texts of an artifact and how the rest is made from them.
 struct ArtifactContents {
-  std::string source;  // kernel.cpp
-  std::string program; // program.mlir
-  nlohmann::ordered_json manifest;
+  std::vector<std::pair<std::string, std::string>> texts; // name and content of each file
+  nlohmann::ordered_json manifest;                        // but for `files` and what `build` adds
+  /// Compiles the texts, which lie in `folder`, and returns the names of what it made, or what went wrong.
+  std::function<std::string(const std::string &folder, nlohmann::ordered_json &manifest,
+                            std::vector<std::string> &made)>
+      build;
 };
 
-/// Compiles the kernel and writes the directory. Returns what went wrong, or an empty string. An existing artifact is
-/// replaced; a directory that holds something else is refused.
-std::string writeArtifact(const ArtifactContents &contents, const HostCompiler &host, const std::string &directory);
+/// Builds and writes the directory. Returns what went wrong, or an empty string. An existing artifact is replaced; a
+/// directory that holds something else is refused.
+std::string writeArtifact(const ArtifactContents &contents, const std::string &directory);
 
 } // namespace evt::pipeline

@@ -1,4 +1,4 @@
-// The C++ compiler that turns emitted source into a CPU kernel.
+// The compilers that turn emitted source into kernels: the host's for the CPU, NVIDIA's for CUDA.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@ namespace evt::pipeline {
 
 struct HostCompiler {
   std::string program = "c++";
-  std::string march = "native";
+  std::string march = "native"; // empty: the compiler's own baseline
+  std::string optimization = "-O3";
   std::string includeRoot;             // the folder that holds device/
   std::vector<std::string> extraFlags; // e.g. -fsanitize=thread
 
@@ -17,6 +18,19 @@ struct HostCompiler {
   /// The CPU features the code may use, by GCC's names.
   std::vector<std::string> features() const;
 };
+
+struct CudaCompiler {
+  std::string program = "nvcc";
+  std::vector<std::string> architectures{"sm_90a"};
+  std::string includeRoot;
+  std::vector<std::string> extraFlags;
+
+  /// Compiles `source` to the cubin `output`. Returns what went wrong, or an empty string.
+  std::string compile(const std::string &source, const std::string &architecture, const std::string &output) const;
+};
+
+/// The path of NVIDIA's compiler: in PATH, or where the toolkit installs itself; empty if it is not there.
+std::string findCudaCompiler(const std::string &program);
 
 /// Where the device headers are: beside the source tree this tool was built from, or in the installation it is part of.
 std::string findDeviceHeaders(const char *argv0);

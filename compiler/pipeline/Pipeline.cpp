@@ -6,6 +6,7 @@
 #include "compiler/analysis/extract/Extract.h"
 #include "compiler/transforms/CheckGraph.h"
 #include "compiler/transforms/InferEvents.h"
+#include "compiler/transforms/InternalErrors.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -38,6 +39,37 @@ bool hasCalls(ir::GraphOp graph) {
 
 bool hasEvents(ir::GraphOp graph) {
   return graph.walk([](ir::EventOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+std::string buildCpu(const Options &options, const std::string &folder, nlohmann::ordered_json &manifest,
+                     std::vector<std::string> &made) {
+  manifest["cpu"]["arch"] =
+#if defined(__aarch64__)
+      "aarch64";
+#else
+      "x86_64";
+#endif
+  manifest["cpu"]["features"] = options.host.features();
+  made.push_back("kernel.so");
+  return options.host.compile(folder + "/kernel.cpp", folder + "/kernel.so");
+}
+
+std::string buildCuda(const Options &options, const std::string &folder, nlohmann::ordered_json &manifest,
+                      std::vector<std::string> &made) {
+  HostCompiler host = options.host;
+  host.march = ""; // the library that explains a stall runs wherever the GPU is
+  host.optimization = "-O1";
+  made.push_back("explain.so");
+  std::string failure = host.compile(folder + "/explain.cpp", folder + "/explain.so");
+  manifest["cuda"]["cubins"] = nlohmann::ordered_json::array();
+  for (const std::string &architecture : options.cuda.architectures) {
+    std::string name = "kernel." + architecture + ".cubin";
+    manifest["cuda"]["cubins"].push_back({{"arch", architecture}, {"file", name}});
+    made.push_back(name);
+    if (failure.empty())
+      failure = options.cuda.compile(folder + "/kernel.cu", architecture, folder + "/" + name);
+  }
+  return failure;
 }
 
 } // namespace
@@ -92,9 +124,11 @@ ir::GraphOp findGraph(ModuleOp module, const std::string &name) {
 
 LogicalResult check(Program &program, const Options &options) {
   if (!hasEvents(program.graph) && hasCalls(program.graph))
-    if (failed(timed(options, "infer events", [&] { return addInferredEvents(program.graph, options.proof); })))
+    if (failed(timed(options, "infer events", [&] {
+          return reportInternalErrors(program.graph, [&] { return addInferredEvents(program.graph, options.proof); });
+        })))
       return failure();
-  return timed(options, "prove", [&]() -> LogicalResult {
+  auto prove = [&]() -> LogicalResult {
     FailureOr<Extraction> model = extractTaskGraph(program.graph);
     if (failed(model))
       return failure();
@@ -108,7 +142,8 @@ LogicalResult check(Program &program, const Options &options) {
         return failure();
     }
     return analyseSchedules(*model, program.facts);
-  });
+  };
+  return timed(options, "prove", [&] { return reportInternalErrors(program.graph, prove); });
 }
 
 LogicalResult lower(Program &program, const Options &options) {
@@ -116,8 +151,17 @@ LogicalResult lower(Program &program, const Options &options) {
     return failure();
   return timed(options, "emit", [&]() -> LogicalResult {
     emit::GraphCode graph(program.graph);
-    program.source = emit::emitKernel(graph, program.facts);
     program.manifest = emit::emitManifest(graph, program.facts);
+    if (options.target == emit::Target::cuda) {
+      emit::CudaKernel kernel = emit::emitCudaKernel(graph, program.facts);
+      program.source = kernel.source;
+      program.explain = kernel.explain;
+      program.manifest["target"] = "cuda";
+      program.manifest["kernel"] = "explain.so";
+      program.manifest["cuda"] = {{"threads", kernel.threads}, {"shared_bytes", kernel.sharedBytes}};
+    } else {
+      program.source = emit::emitKernel(graph, program.facts);
+    }
     return failure(program.source.empty());
   });
 }
@@ -129,7 +173,17 @@ LogicalResult compile(Program &program, const Options &options, const std::strin
     std::string ir;
     llvm::raw_string_ostream os(ir);
     program.module->print(os);
-    std::string error = writeArtifact({program.source, ir, program.manifest}, options.host, directory);
+    bool cuda = options.target == emit::Target::cuda;
+    ArtifactContents contents;
+    contents.manifest = program.manifest;
+    contents.texts.emplace_back(cuda ? "kernel.cu" : "kernel.cpp", program.source);
+    if (cuda)
+      contents.texts.emplace_back("explain.cpp", program.explain);
+    contents.texts.emplace_back("program.mlir", ir);
+    contents.build = [&](const std::string &folder, nlohmann::ordered_json &manifest, std::vector<std::string> &made) {
+      return (cuda ? buildCuda : buildCpu)(options, folder, manifest, made);
+    };
+    std::string error = writeArtifact(contents, directory);
     if (error.empty())
       return success();
     program.module->emitError(error);

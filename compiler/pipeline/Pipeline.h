@@ -18,7 +18,9 @@ struct Options {
   std::string graph;  // which graph of the module; empty: the only one
   ProofLimits proof;  // how hard to try before "not proved"
   bool verify = true; // off: the program is trusted as it is
+  emit::Target target = emit::Target::cpu;
   HostCompiler host;
+  CudaCompiler cuda;
   /// Told the name of each step and how long it took, in seconds.
   std::function<void(const std::string &step, double seconds)> progress;
 };
@@ -29,7 +31,8 @@ struct Program {
   ir::GraphOp graph;
   Findings findings;
   emit::ScheduleFacts facts;
-  std::string source;
+  std::string source;  // kernel.cpp or kernel.cu
+  std::string explain; // explain.cpp, of a CUDA kernel
   nlohmann::ordered_json manifest;
 };
 

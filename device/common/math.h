@@ -22,7 +22,11 @@
 namespace evt {
 namespace detail {
 
+#if defined(__CUDACC__)
+#define EVT_MATH __device__ __forceinline__
+#else
 #define EVT_MATH [[gnu::always_inline]] inline
+#endif
 
 EVT_MATH std::int32_t as_int(float x) { return __builtin_bit_cast(std::int32_t, x); }
 EVT_MATH std::uint32_t as_uint(float x) { return __builtin_bit_cast(std::uint32_t, x); }

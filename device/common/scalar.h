@@ -2,28 +2,34 @@
 // propagate NaN. The macros serve loops that the compiler's integer-set library prints.
 #pragma once
 
+#include "device/common/qualifiers.h"
+
 #include <cstdint>
 
 namespace evt {
 
-inline std::int64_t floordiv(std::int64_t a, std::int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
-inline std::int64_t ceildiv(std::int64_t a, std::int64_t b) { return a / b + ((a % b != 0) && ((a < 0) == (b < 0))); }
-inline std::int64_t mod(std::int64_t a, std::int64_t b) { return a - floordiv(a, b) * b; }
-inline std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-inline std::int64_t most(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
+EVT_DEVICE inline std::int64_t floordiv(std::int64_t a, std::int64_t b) {
+  return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
+EVT_DEVICE inline std::int64_t ceildiv(std::int64_t a, std::int64_t b) {
+  return a / b + ((a % b != 0) && ((a < 0) == (b < 0)));
+}
+EVT_DEVICE inline std::int64_t mod(std::int64_t a, std::int64_t b) { return a - floordiv(a, b) * b; }
+EVT_DEVICE inline std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+EVT_DEVICE inline std::int64_t most(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
 /// arith.maximumf and minimumf: NaN if either is, and -0 is below +0. Equal operands differ at most in the sign of
 /// zero, so combining their bits picks the right zero without a branch.
-inline float maximum(float a, float b) {
+EVT_DEVICE inline float maximum(float a, float b) {
   float equal = __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, a) & __builtin_bit_cast(std::uint32_t, b));
   return a != a ? a : (b != b ? b : (a == b ? equal : (a > b ? a : b)));
 }
-inline float minimum(float a, float b) {
+EVT_DEVICE inline float minimum(float a, float b) {
   float equal = __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, a) | __builtin_bit_cast(std::uint32_t, b));
   return a != a ? a : (b != b ? b : (a == b ? equal : (a < b ? a : b)));
 }
 /// arith.maxnumf: the other operand where one is NaN.
-inline float maxnum(float a, float b) { return a != a ? b : (b != b ? a : (a > b ? a : b)); }
-inline float minnum(float a, float b) { return a != a ? b : (b != b ? a : (a < b ? a : b)); }
+EVT_DEVICE inline float maxnum(float a, float b) { return a != a ? b : (b != b ? a : (a > b ? a : b)); }
+EVT_DEVICE inline float minnum(float a, float b) { return a != a ? b : (b != b ? a : (a < b ? a : b)); }
 
 } // namespace evt

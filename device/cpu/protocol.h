@@ -1,33 +1,12 @@
-// What a task's waits and notifies do under each schedule. Emitted protocols are templates over one of these.
+// The CPU's protocols: those of every target, and one that only reports.
 #pragma once
 
 #include "device/cpu/dynamic.h"
 #include "device/cpu/memory.h"
 
+#include "device/common/protocol.h"
+
 namespace evt {
-
-/// Counts read from memory complete, under the dynamic schedule, when the sum of notifications and (bias - count)
-/// reaches the bias: whoever brings it there, a notifier or the worker that made the count known, triggers the
-/// element's waiters. An element whose count is 0 is triggered by the latter.
-inline constexpr std::uint32_t table_bias = 1u << 30;
-
-/// Static and ticket schedules: waits block.
-struct Polling {
-  static constexpr bool dynamic = false, reports_only = false;
-  Worker &w;
-  bool wait(std::uint32_t event, const Counter *counters, std::int64_t element, std::int64_t count) {
-    return w.wait(event, counters, element, (std::uint32_t)most(count, 0));
-  }
-  /// The event that orders a count in memory.
-  bool wait_guard(std::uint32_t event, const Counter *counters, std::int64_t element, std::int64_t count) {
-    return wait(event, counters, element, count);
-  }
-  template <int Rank>
-  bool wait_table(std::uint32_t event, const Counter *counters, std::int64_t element,
-                  const Memory<std::int32_t, Rank> &m, const std::int64_t (&at)[Rank ? Rank : 1], std::int64_t factor) {
-    return wait(event, counters, element, read_table(w, m, at) * factor);
-  }
-};
 
 /// Tells the observer what a task waits for and notifies, without doing either.
 struct Reporting {
@@ -45,52 +24,6 @@ struct Reporting {
   bool wait_table(std::uint32_t event, const Counter *counters, std::int64_t element,
                   const Memory<std::int32_t, Rank> &m, const std::int64_t (&at)[Rank ? Rank : 1], std::int64_t factor) {
     return wait(event, counters, element, read_table(w, m, at) * factor);
-  }
-};
-
-/// Dynamic schedule: a notify that completes an element makes its waiters ready.
-struct Triggering {
-  static constexpr bool dynamic = true, reports_only = false;
-  DynamicWorker &w;
-};
-
-/// Counts the elements a task waits for that are not complete from the start.
-struct Counting {
-  Worker &w;
-  std::int64_t elements = 0;
-  bool wait(std::uint32_t, const Counter *, std::int64_t, std::int64_t count) {
-    elements += count > 0;
-    return true;
-  }
-  /// A count in memory completes its element only after its guard, so the guard is not waited for apart.
-  bool wait_guard(std::uint32_t, const Counter *, std::int64_t, std::int64_t) { return true; }
-  template <int Rank>
-  bool wait_table(std::uint32_t, const Counter *, std::int64_t, const Memory<std::int32_t, Rank> &,
-                  const std::int64_t (&)[Rank ? Rank : 1], std::int64_t) {
-    ++elements;
-    return true;
-  }
-};
-
-/// Groups of a ragged grid, decoded from an `indptr` table: `offsets[e]` is the first row tile of group e.
-template <int Groups> struct Ragged {
-  std::int64_t offsets[Groups + 1];
-  Ragged(Worker &w, const Memory<std::int32_t, 1> &indptr, std::int64_t by) {
-    offsets[0] = 0;
-    for (int e = 0; e < Groups; ++e) {
-      std::int64_t rows = (std::int64_t)indptr.data[e + 1] - indptr.data[e];
-      offsets[e + 1] = offsets[e] + (rows > 0 ? ceildiv(rows, by) : 0);
-    }
-  }
-  std::int64_t tiles() const { return offsets[Groups]; }
-  /// The group of a row tile.
-  std::int64_t group(std::int64_t tile) const {
-    int lo = 0, hi = Groups;
-    while (hi - lo > 1) {
-      int mid = (lo + hi) / 2;
-      (offsets[mid] <= tile ? lo : hi) = mid;
-    }
-    return lo;
   }
 };
 

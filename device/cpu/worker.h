@@ -92,7 +92,27 @@ public:
   }
 
   /// Adds one notification and returns how many the element has now.
-  static std::uint32_t arrive(Counter *counter) { return counter->fetch_add(1, std::memory_order_acq_rel) + 1; }
+  static std::uint32_t arrive(Counter *counter, std::uint32_t n = 1) {
+    return counter->fetch_add(n, std::memory_order_acq_rel) + n;
+  }
+
+  /// Tells the observer.
+  void notifies(std::uint32_t event, std::int64_t element) const {
+    if (hooks) [[unlikely]]
+      hooks->notify(hooks->user, id, event, element);
+  }
+
+  /// The next number of the ticket schedule.
+  std::int64_t take_ticket() { return control->ticket.fetch_add(1, std::memory_order_relaxed); }
+
+  /// The schedule is about to wait for the guard of a ragged call: no task of it is known yet.
+  void decodes(std::uint32_t call) {
+    status->call = call;
+    status->task = -1;
+  }
+
+  /// Sets memory of the workspace to zero for the next launch.
+  static void clear(void *memory, std::int64_t bytes) { std::memset(memory, 0, (std::size_t)bytes); }
 
   bool begin(std::uint32_t call, std::int64_t task, const std::int64_t *coord, std::uint32_t rank) {
     status->call = call;

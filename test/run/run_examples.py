@@ -1,13 +1,15 @@
 #!/usr/bin/python3
 """Runs the examples: every shape under every schedule and with 1, 2, 7 and 16 workers.
 
-    run_examples.py [--build DIR] [--quick] [NAME…]       all examples when none is named
+    run_examples.py [--build DIR] [--quick] [--target cuda] [--artifacts DIR] [NAME…]     all when none is named
 
 Each example is compiled once; that one artifact serves every shape. A run passes if every output agrees with the
 float64 reference (‖result - expected‖ / ‖expected‖ within the example's tolerance; NaN never does) and has the same
 bits as the first run of its shape, whatever the schedule and the workers; with 7 and 16 workers, tasks stall at random
 points. Outputs hold NaN before each run. An example that is also written in C++ (examples/example_NAME of the build
 prints it) runs a second time from there, on a few shapes, and must give the same bits as the text.
+On CUDA, workers are blocks: 1, 2, 7 and one for each SM. With --artifacts, DIR/NAME.evt is used where it exists rather
+than compiling, so that a machine without the compiler can run them.
 Prints what failed and, as the last line, `N passed, N failed`; exits with 0 only if nothing failed.
 """
 
@@ -33,6 +35,7 @@ import launcher
 SCHEDULES = ("static", "ticket", "dynamic")
 # Workers, and the seed of the stalls at random points that shake the order of their tasks; 0: no stalls.
 WORKERS = ((1, 0), (2, 0), (7, 1), (16, 2))
+CUDA_WORKERS = ((1, 0), (2, 0), (7, 0), (0, 0))
 QUICK = [("static", 1, 0), ("ticket", 2, 0), ("dynamic", 7, 1)]
 POISON = {np.float32: np.nan, np.float16: np.nan, np.uint16: 0x7FC0, np.int32: -0x55555556, np.int64: -0x55555556,
           np.bool_: True}
@@ -113,20 +116,24 @@ class Case:
         return None
 
 
-def compile_program(build, program, directory):
+def compile_program(build, target, program, directory):
     """What `evt compile` says when it fails, or None."""
-    done = subprocess.run([str(build / "bin" / "evt"), "compile", str(program), "-o", str(directory)],
+    done = subprocess.run([str(build / "bin" / "evt"), "compile", "--target", target, str(program), "-o", str(directory)],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return done.stdout if done.returncode else None
 
 
-def run_program(build, name, text, cases, combinations):
+def run_program(options, name, text, cases, combinations):
     """(passed, failed) of one program, the file `text`, over cases: shape → Case, which is made where it is missing."""
     reference = example.load_reference(ROOT / "examples" / text.stem)
     count = len(cases) * len(combinations)
     with tempfile.TemporaryDirectory() as scratch:
+        build = options.build
         artifact = pathlib.Path(scratch) / f"{text.stem}.evt"
-        complaint = compile_program(build, text, artifact)
+        ready = options.artifacts and options.artifacts / artifact.name
+        if ready and ready.exists():
+            artifact = ready
+        complaint = None if artifact == ready else compile_program(build, options.target, text, artifact)
         if complaint is not None:
             print(f"{name}: does not compile\n{complaint.rstrip()}")
             return 0, count
@@ -151,10 +158,10 @@ def run_program(build, name, text, cases, combinations):
     return passed, len(problems)
 
 
-def run_cpp(build, name, cases):
+def run_cpp(options, name, cases):
     """(passed, failed) of the example as C++ writes it, if it does, on cases that the text has run: the bits must agree
     with the text's."""
-    binary = build / "examples" / f"example_{name}"
+    binary = options.build / "examples" / f"example_{name}"
     if not (ROOT / "examples" / name / f"{name}.cpp").exists():
         return 0, 0
     if not binary.exists():
@@ -167,25 +174,30 @@ def run_cpp(build, name, cases):
         if done.returncode:
             print(f"{name} in C++: gives no program\n{done.stderr.rstrip()}")
             return 0, len(cases) * len(QUICK)
-        return run_program(build, f"{name} in C++", text, cases, QUICK)
+        return run_program(options, f"{name} in C++", text, cases, QUICK)
 
 
-def run_example(build, name, quick):
+def run_example(options, name):
     """(passed, failed) of one example, in this process."""
     folder = ROOT / "examples" / name
     lines = example.read_shapes(folder)
-    combinations = [(schedule, *workers) for schedule in SCHEDULES for workers in WORKERS]
-    if quick:
-        lines, combinations = lines[::4], QUICK
+    cuda = options.target == "cuda"
+    combinations = [(schedule, *workers) for schedule in SCHEDULES for workers in (CUDA_WORKERS if cuda else WORKERS)]
+    if options.quick:
+        lines, combinations = lines[::4], [(schedule, 0, 0) for schedule in SCHEDULES] if cuda else QUICK
     cases = dict.fromkeys(lines)
-    passed, failed = run_program(build, name, folder / f"{name}.mlir", cases, combinations)
-    good, bad = run_cpp(build, name, {line: cases[line] for line in lines[::4 if quick else 16]})
+    passed, failed = run_program(options, name, folder / f"{name}.mlir", cases, combinations)
+    if cuda:
+        return passed, failed
+    good, bad = run_cpp(options, name, {line: cases[line] for line in lines[::4 if options.quick else 16]})
     return passed + good, failed + bad
 
 
 def run_apart(options, name):
     """One example in a process of its own, so that a crash is that example's failure."""
-    command = [sys.executable, __file__, "--build", str(options.build), name] + ["--quick"] * options.quick
+    command = [sys.executable, __file__, "--build", str(options.build), "--target", options.target, name]
+    command += ["--quick"] * options.quick
+    command += ["--artifacts", str(options.artifacts)] if options.artifacts else []
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, errors="replace")
     sums = SUM.findall(done.stdout)
@@ -198,14 +210,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="where evt is built")
     parser.add_argument("--quick", action="store_true", help="a quarter of the shapes, three combinations")
+    parser.add_argument("--target", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--artifacts", type=pathlib.Path, help="where compiled examples are")
     parser.add_argument("names", nargs="*", metavar="NAME", help="examples; all when none is named")
     options = parser.parse_args()
+    options.build = options.build.resolve()
     known = names_of_examples()
     for name in options.names:
         if name not in known:
             parser.error(f"no example is called '{name}': there are {', '.join(known)}")
     if len(options.names) == 1:
-        passed, failed = run_example(options.build.resolve(), options.names[0], options.quick)
+        passed, failed = run_example(options, options.names[0])
     else:
         passed = failed = 0
         with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2)) as pool:

@@ -11,6 +11,10 @@ void addGraphOption(CLI::App *command, CompileOptions &options) {
 
 void addCompileOptions(CLI::App *command, CompileOptions &options) {
   addGraphOption(command, options);
+  command->add_option("--target", options.target, "what to compile for: cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->type_name("TARGET")
+      ->capture_default_str();
   command->add_option("--cxx", options.cxx, "the C++ compiler for the emitted source")
       ->type_name("PROGRAM")
       ->capture_default_str();
@@ -20,6 +24,13 @@ void addCompileOptions(CLI::App *command, CompileOptions &options) {
   addRepeatable(command, "--cxxflag", options.cxxFlags,
                 "one more flag for the C++ compiler, as in --cxxflag=-fsanitize=thread; may be repeated")
       ->type_name("FLAG");
+  command->add_option("--nvcc", options.nvcc, "NVIDIA's compiler, for --target cuda")
+      ->type_name("PROGRAM")
+      ->capture_default_str();
+  addRepeatable(command, "--arch", options.architectures,
+                "a GPU architecture, for --target cuda; may be repeated, one cubin each [sm_90a]")
+      ->type_name("ARCH");
+  addRepeatable(command, "--nvccflag", options.nvccFlags, "one more flag for nvcc; may be repeated")->type_name("FLAG");
   command->add_flag(
       "--no-verify", [&options](int64_t) { options.verify = false; },
       "do not prove the program: trust its events as they are");

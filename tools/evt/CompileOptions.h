@@ -13,15 +13,19 @@ namespace evt::tool {
 
 struct CompileOptions {
   std::string graph; // empty: the only one of the module
+  std::string target = "cpu";
   std::string cxx = "c++";
   std::string march = "native";
   std::vector<std::string> cxxFlags;
+  std::string nvcc = "nvcc";
+  std::vector<std::string> architectures; // of CUDA; empty: sm_90a
+  std::vector<std::string> nvccFlags;
   bool verify = true;
 };
 
 /// --graph
 void addGraphOption(CLI::App *command, CompileOptions &options);
-/// --graph, --cxx, --march, --cxxflag, --no-verify
+/// --graph, --target, --cxx, --march, --cxxflag, --nvcc, --arch, --nvccflag, --no-verify
 void addCompileOptions(CLI::App *command, CompileOptions &options);
 
 } // namespace evt::tool

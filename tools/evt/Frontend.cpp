@@ -70,6 +70,14 @@ public:
     pass.host.march = options.march;
     pass.host.extraFlags = options.cxxFlags;
     pass.host.includeRoot = pipeline::findDeviceHeaders("");
+    pass.target = options.target == "cuda" ? emit::Target::cuda : emit::Target::cpu;
+    pass.cuda.program = options.nvcc;
+    if (std::string found = pipeline::findCudaCompiler(options.nvcc); !found.empty())
+      pass.cuda.program = found;
+    if (!options.architectures.empty())
+      pass.cuda.architectures = options.architectures;
+    pass.cuda.extraFlags = options.nvccFlags;
+    pass.cuda.includeRoot = pass.host.includeRoot;
     pass.progress = [this](const std::string &step, double seconds) {
       finished.insert(step);
       logStep(step, seconds);
@@ -121,8 +129,9 @@ std::vector<ObligationRecord> obligationsOf(const pipeline::Program &program) {
   std::string message = session.errors.empty() ? "the artifact cannot be written" : session.errors.back().message;
   bool ours = llvm::StringRef(message).starts_with("the emitted source does not compile");
   CompileOptions standard;
-  bool standardCompiler =
-      options.cxx == standard.cxx && options.march == standard.march && options.cxxFlags == standard.cxxFlags;
+  bool standardCompiler = options.cxx == standard.cxx && options.march == standard.march &&
+                          options.cxxFlags == standard.cxxFlags && options.nvcc == standard.nvcc &&
+                          options.architectures.empty() && options.nvccFlags.empty();
   throw Failure(ours && standardCompiler ? ExitCode::defect : ExitCode::wrongInput, message);
 }
 
@@ -155,6 +164,10 @@ std::vector<ObligationRecord> compileProgram(const std::string &file, const Comp
                                              const std::string &directory) {
   if (!llvm::sys::findProgramByName(options.cxx))
     throw Failure(ExitCode::missing, "no C++ compiler '" + options.cxx + "' found: install one or name it with --cxx");
+  if (options.target == "cuda" && pipeline::findCudaCompiler(options.nvcc).empty())
+    throw Failure(ExitCode::missing, "no CUDA compiler '" + options.nvcc +
+                                         "' found: install the CUDA toolkit (12.4 or later) or name its nvcc with "
+                                         "--nvcc");
   Session session(Session::Print::errors);
   session.open(file, options);
   logDebug("host compiler: " + options.cxx + " -march=" + options.march + " -I" + session.pass.host.includeRoot + " " +

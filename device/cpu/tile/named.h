@@ -71,6 +71,13 @@ template <std::int64_t N, std::int64_t K> void topk(const float *x, float *value
   }
 }
 
+// The same for each of `Rows` rows.
+template <std::int64_t Rows, std::int64_t N, std::int64_t K>
+void topk(const float *x, float *values, std::int32_t *indices) {
+  for (std::int64_t row = 0; row < Rows; ++row)
+    topk<N, K>(x + row * N, values + row * K, indices + row * K);
+}
+
 // dst[o][r][i] = src[o][0][i] + … + src[o][r][i], added in that order; without the last term when Exclusive, so that
 // dst[o][0][i] is 0. dst may be src.
 template <std::int64_t Outer, std::int64_t R, std::int64_t Inner, bool Exclusive, typename T>

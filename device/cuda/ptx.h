@@ -1,0 +1,155 @@
+// The instructions of Hopper that C++ has no words for, one function each.
+#pragma once
+
+#include <cstdint>
+
+namespace evt::ptx {
+
+__device__ __forceinline__ std::uint32_t shared_address(const void *p) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
+}
+
+//===-- memory of the whole GPU: what other blocks see ------------------------------------------------------------===//
+
+__device__ __forceinline__ std::uint32_t load_acquire(const std::uint32_t *p) {
+  std::uint32_t v;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ __forceinline__ std::uint64_t load_acquire(const std::uint64_t *p) {
+  std::uint64_t v;
+  asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ __forceinline__ std::uint32_t load_relaxed(const std::uint32_t *p) {
+  std::uint32_t v;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ __forceinline__ std::uint64_t load_relaxed(const std::uint64_t *p) {
+  std::uint64_t v;
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ __forceinline__ void store_release(std::uint32_t *p, std::uint32_t v) {
+  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+__device__ __forceinline__ void store_release(std::uint64_t *p, std::uint64_t v) {
+  asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+}
+__device__ __forceinline__ void store_relaxed(std::uint32_t *p, std::uint32_t v) {
+  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+__device__ __forceinline__ std::uint32_t add_acq_rel(std::uint32_t *p, std::uint32_t v) {
+  std::uint32_t old;
+  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(p), "r"(v) : "memory");
+  return old;
+}
+__device__ __forceinline__ std::uint64_t add_acq_rel(std::uint64_t *p, std::uint64_t v) {
+  std::uint64_t old;
+  asm volatile("atom.acq_rel.gpu.global.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(p), "l"(v) : "memory");
+  return old;
+}
+__device__ __forceinline__ std::uint64_t add_relaxed(std::uint64_t *p, std::uint64_t v) {
+  std::uint64_t old;
+  asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(p), "l"(v) : "memory");
+  return old;
+}
+/// Adds without waiting for the old value: a notify costs its issuer nothing.
+__device__ __forceinline__ void reduce_release(std::uint32_t *p, std::uint32_t v) {
+  asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+
+__device__ __forceinline__ std::uint64_t nanoseconds() {
+  std::uint64_t t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+  return t;
+}
+
+//===-- barriers inside a block -----------------------------------------------------------------------------------===//
+
+/// `threads` threads of the block meet at barrier `id`; 0 is __syncthreads'.
+__device__ __forceinline__ void meet(int id, int threads) {
+  asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+/// The same; true for all if `mine` is true for any.
+__device__ __forceinline__ bool meet_any(int id, int threads, bool mine) {
+  std::uint32_t any;
+  asm volatile("{\n"
+               ".reg .pred mine, any;\n"
+               "setp.ne.u32 mine, %3, 0;\n"
+               "barrier.red.or.aligned.pred any, %1, %2, mine;\n"
+               "selp.u32 %0, 1, 0, any;\n"
+               "}"
+               : "=r"(any)
+               : "r"(id), "r"(threads), "r"((std::uint32_t)mine)
+               : "memory");
+  return any;
+}
+
+__device__ __forceinline__ void barrier_init(std::uint64_t *barrier, std::uint32_t arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
+}
+/// Makes initialized barriers visible to the copy engine.
+__device__ __forceinline__ void barrier_init_fence() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+__device__ __forceinline__ void barrier_arrive(std::uint64_t *barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+/// Arrives, and lets the phase end only when `bytes` more have been copied.
+__device__ __forceinline__ void barrier_expect(std::uint64_t *barrier, std::uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
+               : "memory");
+}
+/// True if the phase of this parity is over; may take a while to say no.
+__device__ __forceinline__ bool barrier_try(std::uint64_t *barrier, std::uint32_t parity) {
+  std::uint32_t over;
+  asm volatile("{\n"
+               ".reg .pred over;\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n"
+               "selp.u32 %0, 1, 0, over;\n"
+               "}"
+               : "=r"(over)
+               : "r"(shared_address(barrier)), "r"(parity)
+               : "memory");
+  return over;
+}
+__device__ __forceinline__ void barrier_wait(std::uint64_t *barrier, std::uint32_t parity) {
+  while (!barrier_try(barrier, parity))
+    ;
+}
+
+//===-- the copy engine -------------------------------------------------------------------------------------------===//
+
+/// Copies `bytes` (a multiple of 16, both addresses too) to shared memory; the barrier counts them as they arrive. The
+/// data is read once: it leaves the L2 cache first.
+__device__ __forceinline__ void bulk_load_once(void *to, const void *from, std::uint32_t bytes,
+                                               std::uint64_t *barrier) {
+  constexpr std::uint64_t evict_first = 0x12F0000000000000ull;
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], "
+               "%4;" ::"r"(shared_address(to)),
+               "l"(from), "r"(bytes), "r"(shared_address(barrier)), "l"(evict_first)
+               : "memory");
+}
+
+//===-- matrix products of a warp ---------------------------------------------------------------------------------===//
+
+/// c (16x8, f32) += a (16x16) * b (16x8), bf16. Lane l holds: a rows l/4 and l/4+8, columns 2(l%4)..+1 and +8; b rows
+/// 2(l%4)..+1 and +8, column l/4; c rows l/4 and l/4+8, columns 2(l%4)..+1.
+__device__ __forceinline__ void mma_bf16(float (&c)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2,
+                                         std::uint32_t a3, std::uint32_t b0, std::uint32_t b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+               "{%0,%1,%2,%3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+__device__ __forceinline__ void mma_f16(float (&c)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2,
+                                        std::uint32_t a3, std::uint32_t b0, std::uint32_t b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+               "{%0,%1,%2,%3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+
+} // namespace evt::ptx

@@ -1,0 +1,240 @@
+// A worker: one block of the persistent kernel, which has an SM to itself.
+//
+// Its warps have roles. One thread, the *control* role, runs the schedule: it decides which task comes next and hands
+// it over through a small ring in shared memory, so that it is a few tasks ahead (tickets are taken, and ragged grids
+// decoded, while earlier tasks still run). The *compute* warps take the tasks in that order: one thread of them passes
+// the task's waits, all run its body, and one thread issues its notifies.
+//
+// Counters are 32-bit and zero between launches. Publishing: every writer, a barrier of the compute warps, one thread's
+// release. Reading: one thread's acquire, a barrier, then ordinary loads. A block that is told to abort drains its
+// tasks without running them, so no role waits for another that has left.
+#pragma once
+
+#include "device/common/scalar.h"
+#include "device/cuda/abi.h"
+#include "device/cuda/ptx.h"
+
+namespace evt {
+
+/// A dependency counter.
+struct Counter {
+  std::uint32_t value;
+};
+
+/// What the workers of a launch share besides events. Lives in the region of kind "control"; each field on a line of
+/// its own, since different workers hammer different fields.
+struct Control {
+  alignas(128) std::uint64_t ticket;   // next number of the ticket schedule
+  alignas(128) std::uint64_t finished; // dynamic: tasks finished
+  alignas(128) std::uint32_t left;     // workers that are through
+  alignas(128) std::uint64_t head;     // dynamic: the queue's ends
+  alignas(128) std::uint64_t tail;
+  alignas(128) std::uint32_t reporting; // a worker is filling in the fault
+};
+inline constexpr std::size_t control_bytes = 768;
+static_assert(sizeof(Control) <= control_bytes);
+
+/// A task on its way from control to compute.
+struct Task {
+  static constexpr std::uint32_t none = ~0u; // `call` after the last task
+  static constexpr int max_coords = 8;
+  std::uint32_t call;
+  std::int64_t index;
+  std::int64_t coord[max_coords]; // iterations, then grid coordinates
+};
+
+/// A notify whose element was read from a table, kept until the task has read all it needs.
+struct Notification {
+  std::uint32_t event;
+  std::int64_t at[8];
+};
+
+inline constexpr int compute_warps = 8, compute_threads = compute_warps * 32;
+inline constexpr int control_thread = compute_threads; // the first of its own warp
+inline constexpr int block_threads = compute_threads + 32;
+inline constexpr int compute_barrier = 1; // 0 is the whole block's
+
+/// The part of a block's shared memory that is the same in every kernel.
+struct BlockState {
+  static constexpr int slots = 4; // tasks that control may be ahead
+  std::uint64_t full[slots], empty[slots];
+  Task tasks[slots];
+  std::uint32_t last; // this block was the last to leave
+};
+
+/// Notifies of the running task, in shared memory; only the thread that issues notifies uses them.
+struct Collected {
+  Notification *list;
+  int count;
+  __device__ void push_back(const Notification &n) { list[count++] = n; }
+  __device__ const Notification *begin() const { return list; }
+  __device__ const Notification *end() const { return list + count; }
+  __device__ void clear() { count = 0; }
+};
+
+class Worker {
+public:
+  __device__ Worker(const evt_cuda_launch *launch, Control *control, BlockState *block, char *tiles, Notification *room)
+      : launch(launch), control(control), block(block), id(blockIdx.x), workers(launch->workers), collected{room, 0},
+        tiles(tiles) {}
+
+  const evt_cuda_launch *const launch;
+  Control *const control;
+  BlockState *const block;
+  const std::uint32_t id, workers;
+  Collected collected;
+
+  __device__ bool aborted() const { return ptx::load_relaxed(launch->abort) != EVT_ABORT_NONE; }
+
+  /// Reports a fault of the program. The first one wins; every worker leaves at its next wait or task.
+  __device__ __noinline__ void fail(std::uint32_t why, std::int64_t a, std::int64_t b, std::int64_t c) {
+    if (atomicExch(&control->reporting, 1u) != 0)
+      return;
+    *launch->fault = {a, b, c};
+    __threadfence();
+    atomicCAS(launch->abort, (std::uint32_t)EVT_ABORT_NONE, why);
+  }
+
+  //===-- events: one thread at a time --------------------------------------------------------------------------===//
+
+  /// Blocks until the element has received `count` notifications; false when the launch was aborted.
+  __device__ bool wait(std::uint32_t event, const Counter *counters, std::int64_t element, std::uint32_t count) {
+    return ptx::load_acquire(&counters[element].value) >= count || block_until(event, counters, element, count);
+  }
+  __device__ bool await(std::uint32_t event, const Counter *counters, std::int64_t element, std::uint32_t count) {
+    return wait(event, counters, element, count);
+  }
+  /// Adds one notification and returns how many the element has now.
+  __device__ static std::uint32_t arrive(Counter *counter, std::uint32_t n = 1) {
+    return ptx::add_acq_rel(&counter->value, n) + n;
+  }
+  __device__ void notifies(std::uint32_t, std::int64_t) const {}
+  __device__ bool injected(std::uint32_t call, std::int64_t task) const {
+    return launch->inject_call == (std::int64_t)call && launch->inject_task == task;
+  }
+
+  //===-- control: runs the schedule ----------------------------------------------------------------------------===//
+
+  __device__ std::int64_t take_ticket() { return (std::int64_t)ptx::add_relaxed(&control->ticket, 1); }
+  __device__ void decodes(std::uint32_t) const {}
+
+  /// Gives a task to the compute warps; false when the launch was aborted.
+  template <class... Coords> __device__ bool hand_over(std::uint32_t call, std::int64_t index, Coords... coords) {
+    static_assert(sizeof...(Coords) <= Task::max_coords);
+    int slot = next % BlockState::slots;
+    ptx::barrier_wait(&block->empty[slot], (next / BlockState::slots & 1) ^ 1);
+    Task &task = block->tasks[slot];
+    task.call = call;
+    task.index = index;
+    int d = 0;
+    ((task.coord[d++] = coords), ...);
+    ptx::barrier_arrive(&block->full[slot]);
+    ++next;
+    return !(next % 16 == 0 && aborted());
+  }
+  __device__ void end_of_tasks() { hand_over(Task::none, 0); }
+
+  //===-- compute: runs tasks -----------------------------------------------------------------------------------===//
+
+  /// The next task, copied, so that its slot is free again.
+  __device__ Task take() {
+    int slot = next % BlockState::slots;
+    ptx::barrier_wait(&block->full[slot], next / BlockState::slots & 1);
+    Task task = block->tasks[slot];
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+      ptx::barrier_arrive(&block->empty[slot]);
+    ++next;
+    return task;
+  }
+  __device__ bool leads() const { return threadIdx.x == 0; }
+  __device__ static int lane() { return (int)threadIdx.x; }
+  __device__ static constexpr int lanes() { return compute_threads; }
+  /// The compute warps meet: what one wrote to shared memory, the others see.
+  __device__ static void sync() { ptx::meet(compute_barrier, compute_threads); }
+  /// True for all when `mine` holds for any.
+  __device__ static bool any(bool mine) { return ptx::meet_any(compute_barrier, compute_threads, mine); }
+  /// A tile's place in shared memory.
+  template <class T> __device__ T *tile(int offset) const { return reinterpret_cast<T *>(tiles + offset); }
+
+  /// By the thread that leads, before the task's waits, after them, and after its notifies.
+  __device__ void begin(std::uint32_t call, std::int64_t task) {
+    if (launch->trace)
+      taken = ptx::nanoseconds();
+    evt_status *s = launch->status + id;
+    s->call = call;
+    s->task = task;
+  }
+  __device__ void passed() {
+    if (launch->trace)
+      started = ptx::nanoseconds();
+  }
+  __device__ void end(std::uint32_t call, std::int64_t task, std::int64_t number, bool notified) {
+    if (launch->done && notified)
+      launch->done[number] = 1;
+    ++launch->status[id].finished;
+    if (launch->trace && records < launch->trace_records)
+      launch->trace[(std::size_t)id * launch->trace_records + records++] = {call,  id,      task,
+                                                                            taken, started, ptx::nanoseconds()};
+  }
+
+  //===-- the end -----------------------------------------------------------------------------------------------===//
+
+  /// By every thread of the block: sets memory to zero for the next launch.
+  template <class T> __device__ static void clear(T *memory, std::int64_t bytes) {
+    std::uint32_t *words = reinterpret_cast<std::uint32_t *>(memory);
+    for (std::int64_t i = threadIdx.x; i < bytes / 4; i += blockDim.x)
+      words[i] = 0;
+  }
+
+private:
+  __device__ __noinline__ bool block_until(std::uint32_t event, const Counter *counters, std::int64_t element,
+                                           std::uint32_t count) {
+    const std::uint32_t *counter = &counters[element].value;
+    std::uint64_t start = 0;
+    for (std::uint32_t spin = 1;; ++spin) {
+      if (ptx::load_acquire(counter) >= count)
+        break;
+      if (spin % 256)
+        continue;
+      if (aborted())
+        return false;
+      if (!start) {
+        start = ptx::nanoseconds();
+        evt_status *s = launch->status + id;
+        s->event = event;
+        s->element = element;
+        s->count = count;
+        ptx::store_release(&s->state, (std::uint32_t)EVT_WAITING);
+      } else if (launch->limit_ns && ptx::nanoseconds() - start > launch->limit_ns) {
+        atomicCAS(launch->abort, (std::uint32_t)EVT_ABORT_NONE, EVT_ABORT_LIMIT);
+        return false; // the status keeps telling what it waited for
+      }
+    }
+    if (start)
+      ptx::store_release(&launch->status[id].state, (std::uint32_t)EVT_RUNNING);
+    return true;
+  }
+
+  char *const tiles;
+  std::uint32_t next = 0; // tasks handed over or taken
+  std::uint32_t records = 0;
+  std::uint64_t taken = 0, started = 0;
+};
+
+/// A half-open range of linear task indices.
+struct Range {
+  std::int64_t begin, end;
+};
+
+/// Static schedule: the contiguous share of `n` tasks that worker `id` of `workers` runs.
+__device__ inline Range share(std::int64_t n, std::uint32_t id, std::uint32_t workers) {
+  return {n * id / workers, n * (id + 1) / workers};
+}
+
+/// Ticket schedule: tasks that form a chain (width 1) gain nothing from being spread, others go one by one.
+__device__ inline std::int64_t tasks_per_ticket(std::int64_t n, std::int64_t width, std::uint32_t) {
+  return width <= 1 ? most(n, 1) : 1;
+}
+
+} // namespace evt

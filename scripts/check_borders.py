@@ -21,6 +21,7 @@ ALLOWED = {
     "device/cpu": ["device/common"],
     "device/cuda": ["device/common"],
     "runtime": ["include", ABI],
+    "runtime/cuda": ["runtime", "include", ABI, "device/cuda/abi.h"],
     "compiler/ir": [],
     "compiler/layout": ["compiler/ir"],
     "compiler/analysis": ["compiler/ir", "compiler/layout"],

@@ -11,6 +11,13 @@
  * Tensors are DLPack `DLTensor`s: they stay the caller's, are read and written in place and must be dense and
  * row-major. Every argument is checked (rank, type, device, strides, alignment, symbols) before anything runs.
  *
+ * An artifact of the target cuda runs on the GPU of the calling thread's current context when it is loaded, or on the
+ * first one; the CUDA driver is looked for then. Tensors on that GPU are used in place; tensors of the host are copied
+ * there and, if the graph writes them, back. With a stream, a launch is only put into it and returns at once: all
+ * tensors must be on the GPU and live until it is done, the stream must outlive its launches, and what goes wrong is
+ * reported by a later launch on that stream. Such launches can be captured in a graph, once one with the same sizes ran
+ * on the stream; the program must then outlive the graph.
+ *
  * Threads: a program may be shared; launches of one program happen one after the other, since they share its
  * workspace. Load a program twice to launch it twice at once.
  *
@@ -103,14 +110,14 @@ struct evt_hooks; /* an observer of every task, wait, notify and access: see evt
 
 typedef struct evt_launch_options {
   uint32_t size;                 /* sizeof(evt_launch_options) */
-  uint32_t workers;              /* 0: one for each CPU this process may use */
+  uint32_t workers;              /* 0: one for each CPU this process may use, or for each SM of the GPU */
   const char *schedule;          /* null: the first the artifact supports of static, ticket, dynamic */
   double watchdog_seconds;       /* stop a launch in which no task finishes for this long; 0: never */
-  uint64_t perturb;              /* 0, or a seed: workers stall at random points */
+  uint64_t perturb;              /* 0, or a seed: workers stall at random points; target cpu only */
   int64_t inject_call;           /* -1, or the index of the call of the one task whose notifies are dropped ... */
   int64_t inject_task;           /* ... and that task's linear index in the call */
-  const struct evt_hooks *hooks; /* null, or an observer; it must outlive the launch */
-  void *stream;                  /* must be null: the cpu target has no streams */
+  const struct evt_hooks *hooks; /* null, or an observer; it must outlive the launch; target cpu only */
+  void *stream;                  /* null, or the CUstream to launch on; target cuda only */
 } evt_launch_options;
 
 #define EVT_DEFAULT_WATCHDOG_SECONDS 10.0
@@ -123,9 +130,9 @@ typedef struct evt_value {
   int64_t index;
 } evt_value;
 
-/* Runs the whole graph and returns when it is done. `values` has one entry for each argument of the graph, in order.
- * After EVT_ERROR_FAULT and EVT_ERROR_STUCK what the graph writes is undefined, and the program can be launched
- * again. */
+/* Runs the whole graph and returns when it is done, unless a stream is given. `values` has one entry for each argument
+ * of the graph, in order. After EVT_ERROR_FAULT and EVT_ERROR_STUCK what the graph writes is undefined, and the program
+ * can be launched again. */
 evt_code evt_program_launch(evt_program *program, const evt_value *values, uint32_t count,
                             const evt_launch_options *options);
 

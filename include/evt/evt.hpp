@@ -48,6 +48,7 @@ struct Options {
   int64_t inject_call = -1;
   int64_t inject_task = -1;
   const struct evt_hooks *hooks = nullptr;
+  void *stream = nullptr;
 };
 
 class Program {
@@ -80,6 +81,7 @@ public:
     c.inject_call = options.inject_call;
     c.inject_task = options.inject_task;
     c.hooks = options.hooks;
+    c.stream = options.stream;
     detail::check(evt_program_launch(program_.get(), values.data(), static_cast<uint32_t>(values.size()), &c));
   }
 

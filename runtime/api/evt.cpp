@@ -61,15 +61,15 @@ LaunchOptions fromC(const evt_launch_options *given) {
                                         ", this library knows " + std::to_string(sizeof options));
     std::memcpy(&options, given, given->size);
   }
-  if (options.stream)
-    throw Error(EVT_ERROR_OPTION, "stream is not null, required null: the cpu target has no streams");
   return LaunchOptions{options.schedule ? options.schedule : "",
                        options.workers,
                        options.watchdog_seconds,
                        options.perturb,
                        options.inject_call,
                        options.inject_task,
-                       options.hooks};
+                       options.hooks,
+                       options.stream,
+                       nullptr};
 }
 
 } // namespace

@@ -61,8 +61,8 @@ void checkFiles(const fs::path &directory, const Manifest &manifest) {
 
 // Why this machine cannot run the artifact; empty if it can.
 std::string reasonUnrunnable(const Manifest &manifest) {
-  if (manifest.target != "cpu")
-    return "target is '" + manifest.target + "', this runtime runs 'cpu'";
+  if (manifest.target != "cpu" && manifest.target != "cuda")
+    return "target is '" + manifest.target + "', this runtime runs 'cpu' and 'cuda'";
   if (!manifest.architecture.empty() && manifest.architecture != hostArchitecture())
     return "kernel is for '" + manifest.architecture + "', this machine is '" + std::string(hostArchitecture()) + "'";
   for (const std::string &feature : manifest.features) {
@@ -84,7 +84,7 @@ template <typename Function> Function symbolIn(void *handle, const std::string &
 
 } // namespace
 
-Kernel::Kernel(const std::string &path, const std::string &entry) {
+Kernel::Kernel(const std::string &path, const std::string &entry, Role role) {
   handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle_)
     throw Error(EVT_ERROR_ARTIFACT, path + ": cannot be loaded: " + dlerror());
@@ -97,9 +97,11 @@ Kernel::Kernel(const std::string &path, const std::string &entry) {
     throw Error(EVT_ERROR_INCOMPATIBLE, path + ": abi is " + std::to_string(abi()) + ", this runtime runs abi " +
                                             std::to_string(EVT_ABI_VERSION));
   worker_ = symbolIn<decltype(worker_)>(handle_, entry + "_worker");
-  if (!worker_)
-    throw Error(EVT_ERROR_ARTIFACT, path + ": has no entry point '" + entry + "_worker'");
   explain_ = symbolIn<decltype(explain_)>(handle_, entry + "_explain");
+  if (role == Role::runs && !worker_)
+    throw Error(EVT_ERROR_ARTIFACT, path + ": has no entry point '" + entry + "_worker'");
+  if (role == Role::describes && !explain_)
+    throw Error(EVT_ERROR_ARTIFACT, path + ": has no entry point '" + entry + "_explain'");
   guard.release();
 }
 
@@ -115,7 +117,8 @@ Artifact loadArtifact(const std::string &directory) {
   if (!reason.empty())
     throw Error(EVT_ERROR_INCOMPATIBLE, path.string() + ": " + reason);
   checkFiles(path, manifest);
-  auto kernel = std::make_shared<const Kernel>((path / manifest.kernel).string(), manifest.entry);
+  auto kernel = std::make_shared<const Kernel>((path / manifest.kernel).string(), manifest.entry,
+                                               manifest.cuda ? Kernel::Role::describes : Kernel::Role::runs);
   return Artifact{path.string(), std::move(manifest), std::move(kernel)};
 }
 

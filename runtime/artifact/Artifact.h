@@ -19,8 +19,10 @@ namespace evt::runtime {
 class Kernel {
 public:
   // Throws Error: artifact if it cannot be loaded or lacks an entry point, incompatible if it is of another abi.
-  // `entry` is what the names of its entry points start with.
-  explicit Kernel(const std::string &path, const std::string &entry = "evt_kernel");
+  // `entry` is what the names of its entry points start with. A library that only describes a kernel for another device
+  // has `_explain` and no `_worker`.
+  enum class Role : uint8_t { runs, describes };
+  explicit Kernel(const std::string &path, const std::string &entry = "evt_kernel", Role role = Role::runs);
   ~Kernel();
   Kernel(const Kernel &) = delete;
   Kernel &operator=(const Kernel &) = delete;

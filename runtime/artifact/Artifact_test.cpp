@@ -117,9 +117,9 @@ TEST_F(ArtifactTest, EntryPointsOfAnotherName) {
 }
 
 TEST_F(ArtifactTest, OtherMachines) {
-  edit([](json &m) { m["target"] = "cuda"; });
-  EXPECT_EQ(message(EVT_ERROR_INCOMPATIBLE), ": target is 'cuda', this runtime runs 'cpu'");
-  EXPECT_EQ(inspectArtifact(directory_.string()).unrunnable, "target is 'cuda', this runtime runs 'cpu'");
+  edit([](json &m) { m["target"] = "abacus"; });
+  EXPECT_EQ(message(EVT_ERROR_INCOMPATIBLE), ": target is 'abacus', this runtime runs 'cpu' and 'cuda'");
+  EXPECT_EQ(inspectArtifact(directory_.string()).unrunnable, "target is 'abacus', this runtime runs 'cpu' and 'cuda'");
   edit([](json &m) {
     m["target"] = "cpu";
     m["cpu"]["arch"] = "riscv64";

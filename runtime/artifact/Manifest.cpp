@@ -80,6 +80,8 @@ public:
         m_.features.push_back(feature.string());
     }
     readFiles();
+    if (m_.target == "cuda")
+      readCuda();
     readSymbolNames();
     readArguments();
     readSymbolSources();
@@ -142,12 +144,40 @@ private:
       file.fnv1a64 = *value;
       m_.files.push_back(std::move(file));
     }
-    JsonView kernel = root_.at("kernel");
-    m_.kernel = fileName(kernel, kernel.string());
-    if (std::none_of(m_.files.begin(), m_.files.end(), [&](const ArtifactFile &f) { return f.name == m_.kernel; }))
-      kernel.fail("'" + m_.kernel + "' is not listed in files");
+    m_.kernel = listedFile(root_.at("kernel"));
     if (std::optional<JsonView> entry = root_.find("entry"))
       m_.entry = entry->string();
+  }
+
+  std::string listedFile(const JsonView &json) const {
+    std::string name = fileName(json, json.string());
+    if (std::none_of(m_.files.begin(), m_.files.end(), [&](const ArtifactFile &f) { return f.name == name; }))
+      json.fail("'" + name + "' is not listed in files");
+    return name;
+  }
+
+  void readCuda() {
+    JsonView json = root_.at("cuda");
+    CudaSection cuda;
+    // The largest values any driver's interface can express; what a GPU has is asked of the GPU.
+    JsonView threads = json.at("threads");
+    cuda.threads = static_cast<uint32_t>(threads.integer(1, 1024));
+    if (cuda.threads % 32 != 0)
+      threads.fail("found " + std::to_string(cuda.threads) + ", required a multiple of 32");
+    cuda.sharedBytes = static_cast<uint32_t>(json.at("shared_bytes").integer(0, std::numeric_limits<int32_t>::max()));
+    for (const JsonView &item : json.at("cubins").items()) {
+      JsonView name = item.at("arch");
+      std::optional<GpuArchitecture> architecture = GpuArchitecture::parse(name.string());
+      if (!architecture)
+        name.fail("found '" + name.string() + "', required a name like sm_90 or sm_90a");
+      for (const CudaSection::Cubin &other : cuda.cubins)
+        if (other.architecture.name == architecture->name)
+          name.fail("'" + architecture->name + "' has two cubins");
+      cuda.cubins.push_back({std::move(*architecture), listedFile(item.at("file"))});
+    }
+    if (cuda.cubins.empty())
+      json.at("cubins").fail("lists no cubin, required at least one");
+    m_.cuda = std::move(cuda);
   }
 
   void readSymbolNames() {

@@ -5,6 +5,7 @@
 
 #include "device/common/abi.h"
 #include "runtime/artifact/Expression.h"
+#include "runtime/artifact/GpuArchitecture.h"
 #include "runtime/tensor/DataType.h"
 
 #include <array>
@@ -96,13 +97,25 @@ struct ArtifactFile {
   uint64_t fnv1a64;
 };
 
+// Of the target "cuda": how the kernel is launched, and its code for each architecture.
+struct CudaSection {
+  struct Cubin {
+    GpuArchitecture architecture;
+    std::string file; // a name in `files`
+  };
+  uint32_t threads;     // of a block
+  uint32_t sharedBytes; // dynamic shared memory of a block
+  std::vector<Cubin> cubins;
+};
+
 struct Manifest {
   std::string tool;
   std::string target;
   std::string architecture;
   std::vector<std::string> features;
+  std::optional<CudaSection> cuda; // exactly if the target is "cuda"
   std::string graph;
-  std::string kernel;               // a name in `files`
+  std::string kernel;               // a name in `files`: a shared object of the host, whatever the target
   std::string entry = "evt_kernel"; // what the names of the kernel's entry points start with
   std::vector<ArtifactFile> files;
   std::vector<Symbol> symbols;

@@ -33,12 +33,24 @@ bool isEmpty(const DLTensor &tensor) {
   return std::find(tensor.shape, tensor.shape + tensor.ndim, 0) != tensor.shape + tensor.ndim;
 }
 
+// Host memory that the device can read is host memory still, and managed memory is the device's.
+bool isHost(DLDevice device) { return device.device_type == kDLCPU || device.device_type == kDLCUDAHost; }
+
+bool isOn(DLDevice found, DLDevice required) {
+  if (required.device_type == kDLCPU)
+    return found.device_type == kDLCPU;
+  bool sameKind = found.device_type == required.device_type ||
+                  (required.device_type == kDLCUDA && found.device_type == kDLCUDAManaged);
+  return sameKind && found.device_id == required.device_id;
+}
+
 // What can be said of a tensor without the symbols' values.
-void checkTensor(const Argument &argument, const DLTensor *tensor) {
+void checkTensor(const Argument &argument, const DLTensor *tensor, const Placement &placement) {
   if (!tensor)
     refuse(quoted(argument) + " is null, required a tensor");
-  if (tensor->device.device_type != kDLCPU)
-    refuse(quoted(argument) + " is on " + describeDevice(tensor->device) + ", required cpu");
+  if (!isOn(tensor->device, placement.device) && !(placement.copiesHost && isHost(tensor->device)))
+    refuse(quoted(argument) + " is on " + describeDevice(tensor->device) + ", required " +
+           (placement.copiesHost ? "cpu or " : "") + describeDevice(placement.device));
   if (!accepts(argument.type, tensor->dtype))
     refuse(quoted(argument) + " has type " + describe(tensor->dtype) + ", required " +
            std::string(name(argument.type)));
@@ -66,11 +78,13 @@ void checkStrides(const Argument &argument, const DLTensor &tensor) {
   }
 }
 
-void checkAddress(const Argument &argument, const DLTensor &tensor) {
+void checkAddress(const Argument &argument, const DLTensor &tensor, bool inPlace) {
   if (isEmpty(tensor))
     return;
   if (!tensor.data)
     refuse(quoted(argument) + " has no data, required " + std::string(name(argument.type)) + " elements");
+  if (!inPlace)
+    return;
   uintptr_t address = reinterpret_cast<uintptr_t>(addressOf(tensor));
   uintptr_t rest = address % static_cast<uintptr_t>(argument.align);
   if (rest != 0)
@@ -138,14 +152,14 @@ void checkOverlap(const Manifest &manifest, const Binding &binding) {
 
 } // namespace
 
-Binding bindArguments(const Manifest &manifest, std::span<const evt_value> values) {
+Binding bindArguments(const Manifest &manifest, std::span<const evt_value> values, Placement placement) {
   if (values.size() != manifest.arguments.size())
     refuse("graph '" + manifest.graph + "' was given " + std::to_string(values.size()) + " arguments, required " +
            std::to_string(manifest.arguments.size()));
   for (size_t i = 0; i < values.size(); ++i) {
     const Argument &argument = manifest.arguments[i];
     if (argument.kind == Argument::Kind::tensor)
-      checkTensor(argument, values[i].tensor);
+      checkTensor(argument, values[i].tensor, placement);
     else if (values[i].tensor)
       refuse(quoted(argument) + " is a tensor, required an index");
   }
@@ -159,7 +173,9 @@ Binding bindArguments(const Manifest &manifest, std::span<const evt_value> value
     const DLTensor &tensor = *values[number].tensor;
     checkExtents(argument, tensor, binding.shapes.memories[m].dims);
     checkStrides(argument, tensor);
-    checkAddress(argument, tensor);
+    bool inPlace = isOn(tensor.device, placement.device);
+    checkAddress(argument, tensor, inPlace);
+    binding.inPlace.push_back(inPlace);
     binding.tensors.push_back(tensor.data ? addressOf(tensor) : nullptr);
   }
   checkOverlap(manifest, binding);

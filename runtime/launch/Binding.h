@@ -15,14 +15,21 @@
 
 namespace evt::runtime {
 
+// Where a launch takes its tensors from.
+struct Placement {
+  DLDevice device{kDLCPU, 0}; // tensors there are used in place
+  bool copiesHost = false;    // tensors in host memory are taken too, at any address: they are copied
+};
+
 struct Binding {
   std::vector<int64_t> symbols;
   std::vector<void *> tensors; // address of each tensor argument, in order
+  std::vector<bool> inPlace;   // whether that is an address of the placement's device
   Shapes shapes;
 };
 
 // Throws Error (argument), or what resolveShapes throws.
-Binding bindArguments(const Manifest &manifest, std::span<const evt_value> values);
+Binding bindArguments(const Manifest &manifest, std::span<const evt_value> values, Placement placement = {});
 
 } // namespace evt::runtime
 

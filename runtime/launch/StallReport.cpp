@@ -12,6 +12,7 @@ namespace {
 // A report is read by people: a few names of each sort, then a count.
 constexpr size_t mostNames = 4;
 constexpr size_t mostRoots = 3;
+constexpr size_t mostWorkers = 16;
 // Bounds the memory of a report on a graph with millions of blocked tasks.
 constexpr size_t mostElements = 1 << 16;
 
@@ -219,7 +220,14 @@ public:
   // What the workers were doing, for kernels that cannot enumerate their tasks and for stalls without a waiter.
   std::string workers() const {
     std::string text;
+    size_t shown = 0;
     for (size_t w = 0; w < evidence_.workers.size(); ++w) {
+      // Of many workers, those that wait tell most.
+      if (evidence_.workers.size() > mostWorkers && evidence_.workers[w].state != EVT_WAITING)
+        continue;
+      if (shown == mostWorkers)
+        break;
+      ++shown;
       const evt_status &status = evidence_.workers[w];
       text += "\n  worker " + std::to_string(w);
       std::string current = "task " + std::to_string(status.task) + " of " + callName(status.call);
@@ -241,6 +249,8 @@ public:
         text += " has left";
       }
     }
+    if (size_t rest = evidence_.workers.size() - shown)
+      text += "\n  " + std::to_string(rest) + (rest == 1 ? " more worker" : " more workers");
     return text;
   }
 
@@ -287,9 +297,12 @@ std::vector<ElementKey> findRoots(const std::map<ElementKey, Incomplete> &elemen
   return roots;
 }
 
-std::string describeSeconds(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", seconds);
+std::string describeCause(const StallCause &cause) {
+  char text[64];
+  std::snprintf(text, sizeof text,
+                cause.sign == StallSign::noTaskFinished ? "no task finished for %.3g s"
+                                                        : "a wait lasted longer than %.3g s",
+                cause.seconds);
   return text;
 }
 
@@ -324,20 +337,23 @@ StallEvidence captureStall(const Manifest &manifest, const Shapes &shapes, const
     for (int64_t e = 0; e < shapes.events[*manifest.regions[r].event].elements; ++e)
       counters.push_back(__atomic_load_n(source + e, __ATOMIC_ACQUIRE));
   }
-  for (int64_t t = 0; t < shapes.tasks; ++t)
+  for (int64_t t = 0; launch.done && t < shapes.tasks; ++t)
     evidence.done.push_back(__atomic_load_n(launch.done + t, __ATOMIC_ACQUIRE));
   return evidence;
 }
 
 std::string describeStall(const Manifest &manifest, const Kernel &kernel, const Shapes &shapes,
-                          const evt_launch &launch, const StallEvidence &evidence, double seconds) {
+                          const evt_launch &launch, const StallEvidence &evidence, StallCause cause) {
+  bool accounted = launch.done != nullptr;
   int64_t done = std::count(evidence.done.begin(), evidence.done.end(), 1);
-  std::string text = "graph '" + manifest.graph + "' is stuck: no task finished for " + describeSeconds(seconds) +
-                     " s; " + std::to_string(done) + " of " + std::to_string(shapes.tasks) +
-                     " tasks are done (schedule " + std::string(scheduleNames[launch.schedule]) + ", " +
+  std::string progress = accounted
+                             ? std::to_string(done) + " of " + std::to_string(shapes.tasks) + " tasks are done"
+                             : "it has " + std::to_string(shapes.tasks) + (shapes.tasks == 1 ? " task" : " tasks");
+  std::string text = "graph '" + manifest.graph + "' is stuck: " + describeCause(cause) + "; " + progress +
+                     " (schedule " + std::string(scheduleNames[launch.schedule]) + ", " +
                      std::to_string(launch.workers) + (launch.workers == 1 ? " worker)" : " workers)");
   Writer writer(manifest, shapes, evidence);
-  if (!kernel.canExplain())
+  if (!kernel.canExplain() || !accounted)
     return text + writer.workers();
   std::map<ElementKey, Incomplete> elements = Enumeration(manifest, shapes, evidence).run(kernel, launch);
   std::string kind;

@@ -27,16 +27,23 @@ namespace evt::runtime {
 struct StallEvidence {
   std::vector<evt_status> workers;
   std::vector<std::vector<uint32_t>> counters; // of each event, row-major; empty for an event without a region
-  std::vector<uint8_t> done;                   // of each task, call by call
+  std::vector<uint8_t> done;                   // of each task, call by call; empty where the launch kept no account
 
   std::optional<uint32_t> received(uint32_t event, int64_t element) const;
 };
 
 StallEvidence captureStall(const Manifest &manifest, const Shapes &shapes, const evt_launch &launch);
 
-// `seconds` is how long nothing finished.
+// What gave the stall away, and how long it lasted until then.
+enum class StallSign : uint8_t { noTaskFinished, waitTooLong };
+struct StallCause {
+  StallSign sign;
+  double seconds;
+};
+
+// Without an account of the tasks that are done, only what the workers say is reported.
 std::string describeStall(const Manifest &manifest, const Kernel &kernel, const Shapes &shapes,
-                          const evt_launch &launch, const StallEvidence &evidence, double seconds);
+                          const evt_launch &launch, const StallEvidence &evidence, StallCause cause);
 
 } // namespace evt::runtime
 

@@ -37,8 +37,8 @@ void compileWithWarnings(const std::string &file, const CompileOptions &options,
     logInfo(counted(names.size(), "obligation") + " left to 'evt run --check': " + joined(names));
 }
 
-OpenedProgram openProgram(const std::string &path, const CompileOptions &options) {
-  OpenedProgram opened;
+OpenedArtifact openArtifact(const std::string &path, const CompileOptions &options) {
+  OpenedArtifact opened;
   std::error_code error;
   if (!fs::exists(path, error))
     throw Failure(ExitCode::wrongInput,
@@ -49,9 +49,15 @@ OpenedProgram openProgram(const std::string &path, const CompileOptions &options
     artifact = opened.compiled->path() / "artifact";
     compileWithWarnings(path, options, artifact);
   }
-  opened.program = std::make_unique<runtime::Program>(runtime::loadArtifact(artifact));
-  logInfo("loaded graph '" + opened.manifest().graph + "' of '" + path + "'");
+  opened.artifact = runtime::loadArtifact(artifact);
+  logInfo("loaded graph '" + opened.artifact.manifest.graph + "' of '" + path + "', target " +
+          opened.artifact.manifest.target);
   return opened;
+}
+
+OpenedProgram openProgram(const std::string &path, const CompileOptions &options) {
+  OpenedArtifact opened = openArtifact(path, options);
+  return {std::move(opened.compiled), std::make_unique<runtime::Program>(std::move(opened.artifact))};
 }
 
 } // namespace evt::tool

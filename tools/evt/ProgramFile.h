@@ -25,6 +25,11 @@ private:
   std::filesystem::path path_;
 };
 
+struct OpenedArtifact {
+  std::unique_ptr<TemporaryDirectory> compiled; // holds the artifact of a .mlir file
+  runtime::Artifact artifact;
+};
+
 struct OpenedProgram {
   std::unique_ptr<TemporaryDirectory> compiled; // holds the artifact of a .mlir file
   std::unique_ptr<runtime::Program> program;
@@ -32,7 +37,9 @@ struct OpenedProgram {
   const runtime::Manifest &manifest() const { return program->manifest(); }
 };
 
-/// Loads an artifact, or compiles a file and loads that. Throws Failure or runtime::Error.
+/// Loads an artifact, or compiles a file and loads that; needs no device. Throws Failure or runtime::Error.
+OpenedArtifact openArtifact(const std::string &path, const CompileOptions &options);
+/// The same on its device, ready to be launched.
 OpenedProgram openProgram(const std::string &path, const CompileOptions &options);
 
 /// Compiles into `directory` and warns of the obligations left.

@@ -44,12 +44,15 @@ public:
         arguments_(std::make_shared<Arguments>(manifest(), options.arguments)) {}
 
   void run() {
+    if (options_.check && onGpu())
+      throw Failure(ExitCode::wrongInput, "--check is given for an artifact of target 'cuda', required target 'cpu': "
+                                          "only workers of the CPU can be recorded access by access");
     readExpectations();
     for (const std::string &text : options_.out)
       arguments_->tensor("--out", nameAndValue("--out", text).first);
     binding_ = opened_.program->prepare(arguments_->values());
     launch_.schedule = options_.schedule;
-    launch_.workers = options_.workers ? options_.workers : defaultWorkers();
+    launch_.workers = options_.workers || onGpu() ? options_.workers : defaultWorkers();
     launch_.watchdogSeconds = options_.watchdog;
     launch_.perturb = options_.perturb;
     if (!options_.inject.empty()) {
@@ -71,6 +74,7 @@ public:
 
 private:
   const runtime::Manifest &manifest() const { return opened_.manifest(); }
+  bool onGpu() const { return manifest().cuda.has_value(); }
 
   // Before anything runs, so that a wrong name or file costs nothing.
   void readExpectations() {

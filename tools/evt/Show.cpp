@@ -1,5 +1,6 @@
 #include "tools/evt/Show.h"
 
+#include "runtime/launch/Explain.h"
 #include "runtime/observe/GraphPage.h"
 #include "runtime/observe/Recorder.h"
 #include "tools/evt/Arguments.h"
@@ -25,12 +26,11 @@ struct ShowOptions {
 
 /// The task graph at one shape, as the compiled kernel enumerates it.
 void writePage(const ShowOptions &options) {
-  OpenedProgram opened = openProgram(options.file, options.compile);
-  const runtime::Manifest &manifest = opened.manifest();
+  OpenedArtifact opened = openArtifact(options.file, options.compile);
+  const runtime::Manifest &manifest = opened.artifact.manifest;
   Arguments arguments(manifest, options.arguments, Arguments::Missing::zeros);
-  runtime::Binding binding = opened.program->prepare(arguments.values());
   observe::Recorder recorder(1);
-  opened.program->explain(arguments.values(), *recorder.hooks());
+  runtime::Binding binding = runtime::explainGraph(opened.artifact, arguments.values(), *recorder.hooks());
   observe::TaskGraph graph = observe::taskGraph(recorder, describeProgram(manifest, binding.shapes));
   observe::GraphPageOptions page;
   page.caption = describeSymbols(manifest, binding.symbols);

@@ -1,0 +1,94 @@
+#include "runtime/cuda/KernelImage.h"
+
+#include "runtime/Error.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+namespace evt::runtime::cuda {
+namespace {
+
+std::string readCubin(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string content{std::istreambuf_iterator<char>(file), {}};
+  if (!file)
+    throw Error(EVT_ERROR_FILE, path + ": cannot be read");
+  return content;
+}
+
+} // namespace
+
+const CudaSection::Cubin &chooseCubin(const Manifest &manifest, int major, int minor, const std::string &gpuName) {
+  const CudaSection::Cubin *best = nullptr;
+  auto rank = [](const GpuArchitecture &architecture) { return architecture.minor * 2 + architecture.exact; };
+  std::string names;
+  for (const CudaSection::Cubin &cubin : manifest.cuda->cubins) {
+    names += (names.empty() ? "" : ", ") + cubin.architecture.name;
+    if (cubin.architecture.runsOn(major, minor) && (!best || rank(cubin.architecture) > rank(best->architecture)))
+      best = &cubin;
+  }
+  if (!best)
+    throw Error(EVT_ERROR_INCOMPATIBLE, "graph '" + manifest.graph + "' was compiled for " + names + ", the GPU " +
+                                            gpuName + " has compute capability " + std::to_string(major) + "." +
+                                            std::to_string(minor));
+  return *best;
+}
+
+KernelImage::KernelImage(const Gpu &gpu, const Artifact &artifact) : gpu_(gpu), section_(*artifact.manifest.cuda) {
+  const Driver &driver = gpu.driver();
+  const Manifest &manifest = artifact.manifest;
+  const CudaSection::Cubin &cubin = chooseCubin(manifest, gpu.major(), gpu.minor(), gpu.name());
+  if (section_.sharedBytes > gpu.mostSharedBytes())
+    throw Error(EVT_ERROR_INCOMPATIBLE, "kernel of graph '" + manifest.graph + "' needs " +
+                                            std::to_string(section_.sharedBytes) + " bytes of shared memory, the GPU " +
+                                            gpu.name() + " has " + std::to_string(gpu.mostSharedBytes()) + " a block");
+  std::string path = artifact.directory + "/" + cubin.file;
+  std::string image = readCubin(path);
+  if (Result result = driver.ModuleLoadData.raw(&module_, image.c_str()); result != Result::success)
+    throw Error(result == Result::outOfMemory ? EVT_ERROR_MEMORY : EVT_ERROR_INCOMPATIBLE,
+                path + ": " + driver.describe("cuModuleLoadData", result));
+  try {
+    if (Result result = driver.ModuleGetFunction.raw(&function_, module_, manifest.entry.c_str());
+        result != Result::success)
+      throw Error(EVT_ERROR_ARTIFACT,
+                  path + ": has no kernel '" + manifest.entry + "': " + driver.describe("cuModuleGetFunction", result));
+    driver.FuncSetAttribute(function_, FunctionAttribute::dynamicSharedBytes, static_cast<int>(section_.sharedBytes));
+    int blocks = 0, registers = 0;
+    driver.FuncGetAttribute(&registers, FunctionAttribute::registers, function_);
+    driver.OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function_, static_cast<int>(section_.threads),
+                                                     static_cast<size_t>(section_.sharedBytes));
+    if (blocks < 1)
+      throw Error(EVT_ERROR_INCOMPATIBLE, "kernel of graph '" + manifest.graph + "' does not fit on an SM of " +
+                                              gpu.name() + ": a block has " + std::to_string(section_.threads) +
+                                              " threads of " + std::to_string(registers) + " registers and " +
+                                              std::to_string(section_.sharedBytes) + " bytes of shared memory");
+    blocksPerMultiprocessor_ = static_cast<unsigned>(blocks);
+    defaultWorkers_ = gpu.multiprocessors();
+    mostWorkers_ = blocksPerMultiprocessor_ * gpu.multiprocessors();
+  } catch (...) {
+    driver.ModuleUnload.raw(module_);
+    throw;
+  }
+}
+
+KernelImage::~KernelImage() { gpu_.driver().ModuleUnload.raw(module_); }
+
+unsigned KernelImage::checkedWorkers(unsigned wanted) const {
+  if (wanted > mostWorkers_)
+    throw Error(EVT_ERROR_OPTION, "workers is " + std::to_string(wanted) + ", required at most " +
+                                      std::to_string(mostWorkers_) + ": " + std::to_string(blocksPerMultiprocessor_) +
+                                      " on each of " + std::to_string(gpu_.multiprocessors()) + " SMs of " +
+                                      gpu_.name());
+  return wanted ? wanted : defaultWorkers_;
+}
+
+void KernelImage::launch(unsigned workers, std::span<const uint64_t> parameters, Stream stream) const {
+  size_t bytes = parameters.size_bytes();
+  void *extra[] = {launchParamBufferPointer, const_cast<uint64_t *>(parameters.data()), launchParamBufferSize, &bytes,
+                   launchParamEnd};
+  gpu_.driver().LaunchKernel(function_, workers, 1u, 1u, section_.threads, 1u, 1u, section_.sharedBytes, stream,
+                             static_cast<void **>(nullptr), static_cast<void **>(extra));
+}
+
+} // namespace evt::runtime::cuda

@@ -1,0 +1,43 @@
+// An artifact's kernel, loaded on a GPU and ready to be launched.
+#ifndef EVT_RUNTIME_CUDA_KERNELIMAGE_H
+#define EVT_RUNTIME_CUDA_KERNELIMAGE_H
+
+#include "runtime/artifact/Artifact.h"
+#include "runtime/cuda/Gpu.h"
+
+#include <span>
+#include <string>
+
+namespace evt::runtime::cuda {
+
+// The cubin of a manifest for a GPU of this compute capability: one made for exactly that GPU before one that merely
+// runs there. Throws Error (incompatible) naming what there is and what the GPU is.
+const CudaSection::Cubin &chooseCubin(const Manifest &manifest, int major, int minor, const std::string &gpuName);
+
+// The GPU's context must be current when one is made, used and destroyed.
+class KernelImage {
+public:
+  // Throws Error: file, incompatible, memory.
+  KernelImage(const Gpu &gpu, const Artifact &artifact);
+  ~KernelImage();
+  KernelImage(const KernelImage &) = delete;
+  KernelImage &operator=(const KernelImage &) = delete;
+
+  unsigned defaultWorkers() const { return defaultWorkers_; } // one for each SM
+  unsigned mostWorkers() const { return mostWorkers_; }       // that are resident at once
+  // Throws Error (option) if that many blocks cannot be resident at once.
+  unsigned checkedWorkers(unsigned wanted) const;
+
+  void launch(unsigned workers, std::span<const uint64_t> parameters, Stream stream) const;
+
+private:
+  const Gpu &gpu_;
+  CudaSection section_;
+  Module module_ = nullptr;
+  Function function_ = nullptr;
+  unsigned blocksPerMultiprocessor_ = 0, defaultWorkers_ = 0, mostWorkers_ = 0;
+};
+
+} // namespace evt::runtime::cuda
+
+#endif

@@ -1,0 +1,91 @@
+// A program on a GPU: its kernel, its memory there, and the launches.
+//
+// A launch without a stream is synchronous, on a stream of the session's own (SynchronousLaunch.h). A launch on a
+// stream of the caller is only put into that stream: nothing is copied, zeroed or waited for, so that launches follow
+// each other without the host and can be captured in a graph. What goes wrong there is found by a later launch on the
+// same stream, which looks at most every `lookInterval`.
+#ifndef EVT_RUNTIME_CUDA_SESSION_H
+#define EVT_RUNTIME_CUDA_SESSION_H
+
+#include "runtime/cuda/KernelImage.h"
+#include "runtime/cuda/Lane.h"
+#include "runtime/launch/Backend.h"
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace evt::runtime::cuda {
+
+// A launch with everything decided but the stream.
+struct Request {
+  const Binding &binding;
+  const LaunchOptions &options;
+  evt_schedule schedule;
+  unsigned workers;
+};
+
+class Session {
+public:
+  // Reading an abort word takes some 10 us, which must not show between launches.
+  static constexpr std::chrono::milliseconds lookInterval{10};
+
+  // `artifact` must outlive it. Throws Error (incompatible, file, memory).
+  Session(const Artifact &artifact, const std::string &library);
+  ~Session(); // waits for what runs on the callers' streams
+  Session(const Session &) = delete;
+  Session &operator=(const Session &) = delete;
+
+  Binding prepare(std::span<const evt_value> values, const LaunchOptions &options);
+  LaunchStats launch(const Binding &binding, const LaunchOptions &options, evt_schedule schedule);
+
+  // A kernel did not leave when told to: it still uses the session's memory, which must never be freed.
+  bool abandoned() const { return abandoned_; }
+
+private:
+  // A caller's stream, and what was launched on it last.
+  struct Caller {
+    std::unique_ptr<Lane> lane;
+    std::optional<Binding> binding;
+    evt_schedule schedule = EVT_STATIC;
+    unsigned workers = 0;
+    double watchdogSeconds = 0;
+    std::chrono::steady_clock::time_point looked{};
+    bool captured = false; // a graph may launch on this lane's memory at any time
+  };
+  // Destroyed with the GPU's context current.
+  struct OnGpu {
+    OnGpu(const Gpu &gpu, const Artifact &artifact);
+    KernelImage image;
+    Signals signals;
+    Lane lane;                       // of the session's own stream
+    std::vector<DeviceBlock> copies; // of host tensors, one for each tensor argument
+    DeviceBlock done, records;
+    std::map<Stream, Caller> callers;
+  };
+  friend class SynchronousLaunch;
+
+  void checkUsable() const;
+  void checkOnDevice(const Binding &binding) const;
+  bool isCapturing(Stream stream) const;
+  Caller &callerOf(Stream stream);
+  void makeRoom(Caller &caller, const Shapes &shapes, Stream stream);
+  LaunchStats launchOn(Stream stream, const Request &request);
+  void reportEarlier(Caller &caller, Stream stream);
+
+  const Manifest &manifest_;
+  std::shared_ptr<const Kernel> kernel_; // describes the graph
+  Gpu gpu_;
+  std::unique_ptr<OnGpu> on_;
+  std::string broken_; // why no launch is possible any more; empty while it is
+  bool abandoned_ = false;
+};
+
+// The kernel's header for a launch on a lane, with neither an account of tasks nor a trace.
+evt_cuda_launch launchHeader(const Lane &lane, const Request &request);
+
+} // namespace evt::runtime::cuda
+
+#endif

@@ -1,32 +1,20 @@
 #include "compiler/analysis/Infer.h"
 
+#include "compiler/analysis/AffineFold.h"
 #include "compiler/analysis/Counts.h"
 #include "compiler/analysis/Dependences.h"
+#include "compiler/analysis/EventPlan.h"
 #include "compiler/analysis/Order.h"
 
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 
 namespace evt {
 
 namespace {
 
 template <typename T> const T &at(const std::vector<T> &items, int index) { return items[static_cast<size_t>(index)]; }
-
-/// How an event sees one coordinate of its producer: not at all (0), as it is (1), or in aligned groups of that size.
-using Grouping = std::vector<int64_t>;
-
-/// All that must be ordered between two calls.
-struct Need {
-  int producer = -1;
-  int consumer = -1;
-  isl::map relation; // producer -> consumer
-  isl::map reduced;  // without the pairs that chains of other needs imply
-  bool dataDependent = false;
-  std::set<int> memories;
-};
 
 std::vector<Need> collectNeeds(const TaskGraph &graph, const ProofLimits &limits) {
   std::map<std::pair<int, int>, Need> found;
@@ -65,167 +53,6 @@ std::vector<Need> collectNeeds(const TaskGraph &graph, const ProofLimits &limits
   }
   return result;
 }
-
-//===----------------------------------------------------------------------===//
-// Which coordinates an event has
-//===----------------------------------------------------------------------===//
-
-/// { task -> element } for a grouping, the element's tuple named `name`.
-isl::map elementMap(const Call &producer, const Grouping &grouping, const std::string &name) {
-  isl::ctx ctx = producer.domain.ctx();
-  std::string inputs, outputs;
-  for (size_t dim = 0; dim < grouping.size(); ++dim) {
-    std::string coordinate = "c" + std::to_string(dim);
-    inputs += (dim ? ", " : "") + coordinate;
-    if (grouping[dim] == 0)
-      continue;
-    outputs += outputs.empty() ? "" : ", ";
-    outputs += grouping[dim] == 1 ? coordinate : "floor(" + coordinate + "/" + std::to_string(grouping[dim]) + ")";
-  }
-  std::string tuple = isl_set_get_tuple_name(producer.domain.get());
-  isl::map result(ctx, "{ " + tuple + "[" + inputs + "] -> " + name + "[" + outputs + "] }");
-  return result.intersect_domain(producer.domain);
-}
-
-/// Whether consumers need all tasks of an element as soon as they need one.
-bool needsWholeElements(const isl::map &needed, const Call &producer, const Grouping &grouping) {
-  isl::map elements = elementMap(producer, grouping, "G");
-  return needed.apply_range(elements).apply_range(elements.reverse()).is_subset(needed);
-}
-
-/// The extreme values of an expression, by way of the set of its values: isl finds them for an expression itself only
-/// if no piece of it has fractions, which (n + (n mod 2)) / 2 has although its values are integers.
-isl::val leastValue(const isl::pw_aff &value) { return isl::multi_pw_aff(value).as_map().range().dim_min_val(0); }
-isl::val largestValue(const isl::pw_aff &value) { return isl::multi_pw_aff(value).as_map().range().dim_max_val(0); }
-
-/// The largest constant number of values of a coordinate that one consumer needs; 0 if it grows with a symbol.
-int64_t widestNeed(const isl::map &needed, unsigned dim) {
-  DimBounds bounds = imageBounds(needed, dim);
-  isl::val widest = largestValue(bounds.hi.sub(bounds.lo).add_constant(1));
-  return widest.is_int() ? widest.num_si() : 0;
-}
-
-/// Undoes groups whose sizes a count could not say. A count is one expression of the element or a product of sizes: a
-/// group that the grid's edge cuts off has min(7, n - 7 e) tasks, which must then be the only factor that is no number.
-void ungroupWhereCountsMultiply(const Call &producer, Grouping &grouping) {
-  auto isNumber = [&](size_t dim) {
-    DimBounds bounds = imageBounds(elementMap(producer, grouping, "G").reverse(), static_cast<unsigned>(dim));
-    isl::pw_aff length = bounds.hi.sub(bounds.lo);
-    return leastValue(length).eq(largestValue(length));
-  };
-  std::vector<size_t> cut;
-  bool otherSizes = false;
-  for (size_t dim = 0; dim < grouping.size(); ++dim) {
-    if (grouping[dim] == 1 || isNumber(dim))
-      continue;
-    if (grouping[dim] == 0)
-      otherSizes = true;
-    else
-      cut.push_back(dim);
-  }
-  for (size_t i = otherSizes ? 0 : 1; i < cut.size(); ++i)
-    grouping[cut[i]] = 1;
-}
-
-/// The coarsest grouping of the producer's coordinates that orders nothing more than needed.
-Grouping chooseGrouping(const isl::map &needed, const Call &producer) {
-  Grouping grouping(producer.domain.tuple_dim(), 1);
-  for (size_t dim = 0; dim < grouping.size(); ++dim) {
-    grouping[dim] = 0;
-    if (needsWholeElements(needed, producer, grouping))
-      continue;
-    grouping[dim] = 1;
-    constexpr int64_t largestGroup = 4096;
-    int64_t widest = widestNeed(needed, static_cast<unsigned>(dim));
-    for (int64_t size = std::min(widest, largestGroup); size > 1; --size) {
-      if (widest % size != 0)
-        continue;
-      grouping[dim] = size;
-      if (needsWholeElements(needed, producer, grouping))
-        break;
-      grouping[dim] = 1;
-    }
-  }
-  ungroupWhereCountsMultiply(producer, grouping);
-  return grouping;
-}
-
-/// A way to order one need: the event's coordinates, and the boxes its consumer waits for.
-struct Plan {
-  Grouping grouping;
-  std::vector<IndexBox> boxes;
-  isl::map induced; // producer -> consumer
-  bool exact = false;
-  bool onlyMoreTasks = false; // not exact, but every task that needs something waits for just that
-};
-
-class Planner {
-public:
-  Planner(const TaskGraph &graph, const Need &need)
-      : need(need), producer(at(graph.calls, need.producer)), consumer(at(graph.calls, need.consumer)),
-        context(graph.context), domain(consumer.domain.intersect_params(graph.context)),
-        forward(orderedPairs(producer.order, consumer.order)) {}
-
-  /// An exact plan if there is one, else one that orders more, but only forward in program order.
-  std::optional<Plan> choose() const {
-    std::optional<Plan> coarse;
-    for (const isl::map &relation : {need.reduced, need.relation}) {
-      isl::map needed = relation.reverse();
-      Grouping grouping = chooseGrouping(needed, producer);
-      isl::map awaited = needed.apply_range(elementsOf(grouping));
-      Plan plan = finish(grouping, coverByBoxes(awaited, domain, elementsOf(grouping).range()));
-      plan.exact = plan.induced.is_equal(relation);
-      if (plan.exact)
-        return plan;
-      // Constant offsets add tasks but no other elements; a box around the elements needed may add both, and reach
-      // tasks that come later.
-      if (!coarse)
-        coarse = byOffsets(grouping, awaited);
-      if (!coarse && isSound(plan))
-        coarse = plan;
-    }
-    // All coordinates at constant offsets; or else whole iterations of the producer.
-    unsigned iterations = std::min(producer.iterationDims, consumer.iterationDims);
-    for (unsigned kept : {producer.domain.tuple_dim(), iterations}) {
-      if (coarse)
-        break;
-      Grouping grouping(producer.domain.tuple_dim(), 0);
-      std::fill(grouping.begin(), grouping.begin() + kept, 1);
-      coarse = byOffsets(grouping, need.reduced.reverse().apply_range(elementsOf(grouping)));
-    }
-    return coarse;
-  }
-
-private:
-  isl::map elementsOf(const Grouping &grouping) const {
-    return elementMap(producer, grouping, "G").intersect_params(context);
-  }
-
-  Plan finish(const Grouping &grouping, const std::vector<IndexBox> &boxes) const {
-    isl::map elements = elementsOf(grouping);
-    return {grouping, boxes, elements.apply_range(boxesRelation(boxes, domain, elements.range()).reverse()), false,
-            false};
-  }
-
-  std::optional<Plan> byOffsets(const Grouping &grouping, const isl::map &awaited) const {
-    std::optional<std::vector<IndexBox>> boxes = coverByOffsets(awaited, domain);
-    if (!boxes)
-      return std::nullopt;
-    Plan plan = finish(grouping, *boxes);
-    plan.onlyMoreTasks = plan.induced.intersect_range(need.reduced.range()).is_equal(need.reduced);
-    return isSound(plan) ? std::optional<Plan>(plan) : std::nullopt;
-  }
-
-  bool isSound(const Plan &plan) const {
-    return need.reduced.is_subset(plan.induced) && plan.induced.is_subset(forward);
-  }
-
-  const Need &need;
-  const Call &producer;
-  const Call &consumer;
-  isl::set context, domain;
-  isl::map forward;
-};
 
 //===----------------------------------------------------------------------===//
 // From a plan to an event
@@ -278,6 +105,49 @@ std::optional<InferredEvent> makeEvent(const TaskGraph &graph, int producerIndex
   return event;
 }
 
+/// Whether two expressions agree wherever the first is defined.
+bool isSameWhereDefined(const isl::pw_aff &value, const isl::pw_aff &other) {
+  return value.domain().is_subset(value.eq_set(other));
+}
+
+bool involvesElement(const isl::pw_aff &value, const isl::set &elements) {
+  unsigned dims = elements.tuple_dim();
+  return isl_pw_aff_involves_dims(value.get(), isl_dim_in, 0, dims) == isl_bool_true;
+}
+
+/// Whether a program can say the event's shape and count. An extent of the producer's grid is a value that the program
+/// has already; anything else needs an affine form.
+bool isWritable(const TaskGraph &graph, const InferredEvent &event) {
+  const Call &producer = at(graph.calls, event.producer);
+  isl::set tasks = producer.domain.intersect_params(graph.context);
+  auto isSize = [&](const isl::pw_aff &size) {
+    for (unsigned dim = 0; dim < tasks.tuple_dim(); ++dim) {
+      isl::pw_aff last = isl::manage(checked(graph.ctx(), isl_set_dim_max(tasks.copy(), static_cast<int>(dim))));
+      if (isSameWhereDefined(last.add_constant(1), size))
+        return true;
+    }
+    return foldOf(size, graph.context).has_value();
+  };
+  if (!std::all_of(event.shape.begin(), event.shape.end(), isSize))
+    return false;
+  bool varies = false, isProduct = false;
+  for (const isl::pw_aff &factor : event.countFactors) {
+    isl::pw_aff here = factor.intersect_domain(event.elements).gist(event.elements).coalesce();
+    if (involvesElement(here, event.elements)) {
+      std::optional<AffineFold> fold = foldOf(here, event.elements);
+      if (varies || !fold || fold->largest)
+        return false;
+      varies = true;
+      continue;
+    }
+    isl::pw_aff size = isl::manage(checked(graph.ctx(), isl_pw_aff_project_domain_on_params(here.release())));
+    if (!isSize(size))
+      return false;
+    isProduct |= !leastValue(size).eq(largestValue(size));
+  }
+  return !varies || !isProduct;
+}
+
 std::string memoryNames(const TaskGraph &graph, const Need &need) {
   std::vector<std::string> names;
   for (int memory : need.memories)
@@ -287,11 +157,20 @@ std::string memoryNames(const TaskGraph &graph, const Need &need) {
 
 } // namespace
 
-Inference inferEvents(const TaskGraph &graph, const ProofLimits &limits) {
-  Inference result;
-  std::map<std::pair<int, Grouping>, size_t> shared;
-  std::map<int, int> eventsOf;
-  for (const Need &need : collectNeeds(graph, limits)) {
+namespace {
+
+class Inferrer {
+public:
+  Inferrer(const TaskGraph &graph, const ProofLimits &limits) : graph(graph), limits(limits) {}
+
+  Inference run() {
+    for (const Need &need : collectNeeds(graph, limits))
+      order(need);
+    return std::move(result);
+  }
+
+private:
+  void order(const Need &need) {
     const Call &producer = at(graph.calls, need.producer);
     const Call &consumer = at(graph.calls, need.consumer);
     std::string what = consumer.name + " needs " + producer.name + " through " + memoryNames(graph, need);
@@ -299,50 +178,87 @@ Inference inferEvents(const TaskGraph &graph, const ProofLimits &limits) {
       result.failures.push_back(
           {what + ", but how many tasks " + producer.name + " has is read from memory: declare an event with a count",
            consumer.location});
-      continue;
+      return;
     }
-    std::optional<Plan> plan;
-    try {
-      OperationLimit limit(graph.ctx(), limits.operations);
-      plan = Planner(graph, need).choose();
-    } catch (const isl::exception_quota &) {
-      // Reported like a need that has no plan.
-    }
+    std::optional<EventPlan> plan = planFor(need);
     if (!plan) {
       result.failures.push_back({what + ", but no event was found that orders them: declare one", consumer.location});
-      continue;
+      return;
     }
     auto [slot, added] = shared.try_emplace({need.producer, plan->grouping}, result.events.size());
     if (added) {
       int index = static_cast<int>(graph.events.size() + result.events.size());
-      std::optional<InferredEvent> event = makeEvent(graph, need.producer, plan->grouping, index);
-      if (!event) {
-        shared.erase(slot);
-        result.failures.push_back({what + ", but the tasks of " + producer.name +
-                                       " for one element are no box that can be counted: declare an event",
-                                   consumer.location});
-        continue;
-      }
+      InferredEvent event = *makeEvent(graph, need.producer, plan->grouping, index);
       int number = ++eventsOf[need.producer];
-      event->name = producer.name + "_done" + (number == 1 ? "" : "_" + std::to_string(number));
-      result.events.push_back(std::move(*event));
+      event.name = producer.name + "_done" + (number == 1 ? "" : "_" + std::to_string(number));
+      result.events.push_back(std::move(event));
     }
     InferredWait wait;
     wait.consumer = need.consumer;
     wait.boxes = plan->boxes;
-    wait.coarser = need.dataDependent || !plan->exact;
-    if (need.dataDependent)
-      wait.why = "which elements of " + memoryNames(graph, need) +
-                 " are touched is read from memory, so every task that could touch them is waited for";
-    else if (wait.coarser && plan->onlyMoreTasks)
-      wait.why = "only some tasks of " + consumer.name + " need " + producer.name + ", but all of them wait";
-    else if (wait.coarser)
-      wait.why = "the tasks of " + producer.name + " that " + consumer.name +
-                 " needs are no union of a few boxes, so a box around them is waited for";
+    wait.why = reason(need, *plan);
+    wait.coarser = !wait.why.empty();
     result.events[slot->second].waits.push_back(std::move(wait));
   }
-  return result;
-}
+
+  std::optional<EventPlan> planFor(const Need &need) {
+    EventPlanner planner(graph, need, [&](const Grouping &grouping) { return extentsOf(need.producer, grouping); });
+    for (bool precise : {true, false})
+      try {
+        OperationLimit limit(graph.ctx(), limits.operations);
+        if (std::optional<EventPlan> plan = precise ? planner.precise() : planner.steps())
+          return plan;
+      } catch (const isl::exception_quota &) {
+        // A coarser plan takes less work; without any it is reported like a need that has no plan.
+      }
+    return std::nullopt;
+  }
+
+  /// The extents of an event that a program can write.
+  EventExtents::result_type extentsOf(int producer, const Grouping &grouping) {
+    auto found = extents.find({producer, grouping});
+    if (found != extents.end())
+      return found->second;
+    std::optional<InferredEvent> event = makeEvent(graph, producer, grouping, static_cast<int>(graph.events.size()));
+    EventExtents::result_type answer;
+    if (event && isWritable(graph, *event))
+      answer = event->shape;
+    extents.insert({{producer, grouping}, answer});
+    return answer;
+  }
+
+  std::string reason(const Need &need, const EventPlan &plan) const {
+    const std::string &producer = at(graph.calls, need.producer).name;
+    const std::string &consumer = at(graph.calls, need.consumer).name;
+    if (need.dataDependent)
+      return "which elements of " + memoryNames(graph, need) +
+             " are touched is read from memory, so every task that could touch them is waited for";
+    switch (plan.kind) {
+    case EventPlan::Kind::Exact:
+      return "";
+    case EventPlan::Kind::MoreTasks:
+      return "only some tasks of " + consumer + " need " + producer + ", but all of them wait";
+    case EventPlan::Kind::Around:
+      return "the tasks of " + producer + " that " + consumer +
+             " needs are no union of a few boxes, so a box around them is waited for";
+    case EventPlan::Kind::EarlierSteps:
+      return "the tasks of " + producer + " that " + consumer +
+             " needs are in no box with affine bounds, so all that come earlier are waited for";
+    }
+    return "";
+  }
+
+  const TaskGraph &graph;
+  const ProofLimits &limits;
+  Inference result;
+  std::map<std::pair<int, Grouping>, size_t> shared; // positions in result.events
+  std::map<std::pair<int, Grouping>, EventExtents::result_type> extents;
+  std::map<int, int> eventsOf;
+};
+
+} // namespace
+
+Inference inferEvents(const TaskGraph &graph, const ProofLimits &limits) { return Inferrer(graph, limits).run(); }
 
 TaskGraph withEvents(const TaskGraph &graph, const Inference &inference) {
   TaskGraph result = graph;

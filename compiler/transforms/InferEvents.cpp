@@ -96,10 +96,24 @@ private:
     return writeForm(builder, location, *form, coordinates, *parameters);
   }
 
-  /// An expression of symbols: one of `candidates`, if it is the same, or a new one.
+  /// An expression of symbols: one of `candidates`, if it is the same, or a new one. An extent of the producer is taken
+  /// if it is the same where the expression is defined: elsewhere the grid is empty.
   FailureOr<Value> size(OpBuilder &builder, Location location, const isl::pw_aff &expression,
-                        ArrayRef<Value> candidates) {
+                        ArrayRef<Value> candidates, ArrayRef<Value> ofProducer) {
     const isl::set &context = extraction.graph.context;
+    if (Value same = firstEqual(builder, expression, context, candidates))
+      return same;
+    FailureOr<Value> written = value(builder, location, expression, context, {});
+    if (succeeded(written))
+      return written;
+    isl::set where = context.intersect(expression.domain());
+    if (Value same = firstEqual(builder, expression, where, ofProducer))
+      return same;
+    return failure();
+  }
+
+  Value firstEqual(OpBuilder &builder, const isl::pw_aff &expression, const isl::set &where,
+                   ArrayRef<Value> candidates) {
     for (Value candidate : candidates) {
       IndexValues none(scope, 0, {});
       IndexValue known = none.of(candidate);
@@ -107,10 +121,10 @@ private:
         continue;
       isl::pw_aff overParameters =
           isl::manage(checked(known->ctx(), isl_pw_aff_project_domain_on_params(known->copy())));
-      if (context.is_subset(overParameters.eq_set(expression)))
+      if (where.is_subset(overParameters.eq_set(expression)))
         return candidate;
     }
-    return value(builder, location, expression, context, {});
+    return {};
   }
 
   SmallVector<Value> extentsAround(ir::CallOp call) {
@@ -142,11 +156,11 @@ FailureOr<ir::EventOp> EventWriter::declare(const InferredEvent &event, ir::Call
   Location location = producer.getLoc();
   OpBuilder builder(topLevel(graph, producer));
   // An extent may be a size that the program has computed already, for the producer's grid or a consumer's.
-  SmallVector<Value> around = extentsAround(producer), extents;
+  SmallVector<Value> own = extentsAround(producer), around = own, extents;
   for (const InferredWait &wait : event.waits)
     llvm::append_range(around, extentsAround(extraction.signature.calls[wait.consumer]));
   for (const isl::pw_aff &extent : event.shape) {
-    FailureOr<Value> known = size(builder, location, extent, around);
+    FailureOr<Value> known = size(builder, location, extent, around, own);
     if (failed(known))
       return inexpressible(producer, event, "shape");
     extents.push_back(*known);
@@ -154,38 +168,30 @@ FailureOr<ir::EventOp> EventWriter::declare(const InferredEvent &event, ir::Call
 
   // The count is a product. Factors that are the same for all elements are multiplied as values; at most one may depend
   // on the element's coordinates, and becomes the count's map.
+  unsigned rank = extents.size();
   int64_t constant = 1;
   std::optional<AffineForm> varying;
   Value product;
   for (const isl::pw_aff &factor : event.countFactors) {
-    std::optional<AffineForm> form = affineForm(builder.getContext(), factor, event.elements);
-    if (!form)
-      return inexpressible(producer, event, "count");
-    if (form->terms.size() == 1 && isa<AffineConstantExpr>(form->terms[0])) {
-      constant *= cast<AffineConstantExpr>(form->terms[0]).getValue();
-      continue;
-    }
-    bool perElement = llvm::any_of(form->terms, [&](AffineExpr term) {
-      for (unsigned dim = 0; dim < event.shape.size(); ++dim)
-        if (term.isFunctionOfDim(dim))
-          return true;
-      return false;
-    });
-    if (perElement) {
-      if (varying || form->largest)
+    isl::pw_aff here = factor.intersect_domain(event.elements).gist(event.elements).coalesce();
+    if (isl_pw_aff_involves_dims(here.get(), isl_dim_in, 0, rank) != isl_bool_false) {
+      std::optional<AffineForm> form = affineForm(builder.getContext(), here, event.elements);
+      if (varying || !form || form->largest)
         return inexpressible(producer, event, "count");
       varying = form;
       continue;
     }
-    isl::pw_aff overParameters =
-        isl::manage(checked(factor.ctx(), isl_pw_aff_project_domain_on_params(
-                                              factor.intersect_domain(event.elements).gist(event.elements).release())));
-    FailureOr<Value> known = size(builder, location, overParameters, around);
+    isl::pw_aff overParameters = isl::manage(checked(here.ctx(), isl_pw_aff_project_domain_on_params(here.release())));
+    std::optional<AffineForm> form = affineForm(builder.getContext(), overParameters, overParameters.domain());
+    if (form && form->terms.size() == 1 && isa<AffineConstantExpr>(form->terms[0])) {
+      constant *= cast<AffineConstantExpr>(form->terms[0]).getValue();
+      continue;
+    }
+    FailureOr<Value> known = size(builder, location, overParameters, around, own);
     if (failed(known))
       return inexpressible(producer, event, "count");
     product = product ? builder.create<arith::MulIOp>(location, product, *known).getResult() : *known;
   }
-  unsigned rank = extents.size();
   AffineMap map = AffineMap::get(rank, 0, builder.getAffineConstantExpr(constant));
   SmallVector<Value> operands;
   if (varying) {
@@ -246,7 +252,7 @@ LogicalResult EventWriter::waitFor(const InferredEvent &event, const InferredWai
       // The whole dimension ends with the event's own extent.
       isl::pw_aff extent = event.shape[dim].insert_domain(tasks.space());
       isl::pw_aff past = box.hi[dim].add_constant(1);
-      if (tasks.is_subset(past.eq_set(extent))) {
+      if (tasks.intersect(extent.domain()).is_subset(past.eq_set(extent))) {
         upper.push_back(declared.getExtents()[dim]);
         continue;
       }

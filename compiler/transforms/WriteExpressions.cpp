@@ -1,5 +1,7 @@
 #include "WriteExpressions.h"
 
+#include "compiler/analysis/AffineFold.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -51,44 +53,22 @@ private:
   const std::vector<std::string> &parameters;
 };
 
-std::vector<isl::aff> piecesOf(const isl::pw_aff &value) {
-  std::vector<isl::aff> pieces;
-  isl_stat done = isl_pw_aff_foreach_piece(
-      value.get(),
-      [](isl_set *where, isl_aff *piece, void *user) {
-        isl_set_free(where);
-        static_cast<std::vector<isl::aff> *>(user)->push_back(isl::manage(piece));
-        return isl_stat_ok;
-      },
-      &pieces);
-  if (done != isl_stat_ok)
-    throwIslError(value.ctx());
-  return pieces;
-}
-
 } // namespace
 
 std::optional<AffineForm> affineForm(MLIRContext *context, const isl::pw_aff &value, const isl::set &where) {
-  isl::pw_aff here = value.intersect_domain(where).gist(where).coalesce();
-  std::vector<isl::aff> pieces = piecesOf(here);
-  if (pieces.empty())
+  std::optional<AffineFold> fold = foldOf(value, where);
+  if (!fold)
+    return std::nullopt;
+  if (fold->terms.empty())
     return AffineForm{false, {getAffineConstantExpr(0, context)}, {}};
-  isl::pw_aff least = pieces[0], most = pieces[0];
-  for (const isl::aff &piece : pieces) {
-    least = least.min(isl::pw_aff(piece));
-    most = most.max(isl::pw_aff(piece));
-  }
   AffineForm form;
-  if (!where.is_subset(here.eq_set(least))) {
-    form.largest = true;
-    if (!where.is_subset(here.eq_set(most)))
-      return std::nullopt;
-  }
-  int parameters = isl_pw_aff_dim(here.get(), isl_dim_param);
+  form.largest = fold->largest;
+  isl_aff *first = fold->terms.front().get(); // all have the same symbols, in the same order
+  int parameters = isl_aff_dim(first, isl_dim_param);
   for (int i = 0; i < parameters; ++i)
-    form.parameters.push_back(isl_pw_aff_get_dim_name(here.get(), isl_dim_param, static_cast<unsigned>(i)));
+    form.parameters.push_back(isl_aff_get_dim_name(first, isl_dim_param, static_cast<unsigned>(i)));
   AffTranslator translator(context, form.parameters);
-  for (const isl::aff &piece : pieces)
+  for (const isl::aff &piece : fold->terms)
     if (AffineExpr term = translator.translate(piece); !llvm::is_contained(form.terms, term))
       form.terms.push_back(term);
 

@@ -1,4 +1,4 @@
-// Timeline: who did what when, from a Recorder's times.
+// Timeline: who did what when, from a Recorder's times, or from those a GPU's workers wrote down themselves.
 //
 // Waits that follow each other with nothing in between (a task that waits for sixteen tiles before it starts) form one
 // stretch, named after the element that took longest. A run that was cut short is still worth looking at: what was open

@@ -1,7 +1,6 @@
 #include "runtime/observe/Trace.h"
 
 #include "runtime/observe/Page.h"
-#include "runtime/observe/Timeline.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -81,8 +80,7 @@ std::string flatTasks(const std::vector<TimelineTask> &tasks) {
 
 } // namespace
 
-void writeChromeTrace(std::ostream &out, const Recorder &recorder, const ProgramDescription &program) {
-  Timeline run = timeline(recorder);
+void writeChromeTrace(std::ostream &out, const Timeline &run, const ProgramDescription &program) {
   out << R"({"displayTimeUnit":"ns","traceEvents":[)"
       << "\n"
       << R"({"ph":"M","pid":1,"name":"process_name","args":{"name":)" << jsonString(program.name) << "}}";
@@ -102,9 +100,8 @@ void writeChromeTrace(std::ostream &out, const Recorder &recorder, const Program
   out << "\n]}\n";
 }
 
-void writeTracePage(std::ostream &out, const Recorder &recorder, const ProgramDescription &program,
+void writeTracePage(std::ostream &out, const Timeline &run, const ProgramDescription &program,
                     const std::string &caption) {
-  Timeline run = timeline(recorder);
   Devices devices(program);
   std::string calls = "[";
   for (size_t call = 0; call < program.calls.size(); ++call)

@@ -5,22 +5,31 @@
 //   writeTracePage     one HTML file that needs nothing else: the same on a canvas, with totals per device function and
 //                      per worker, zoom (wheel), pan (drag) and a tooltip on every task, wait and gap
 //
-// Both want a Recorder without accesses and notifies (RecorderOptions), which disturbs the run least, and accept any.
+// A Recorder without accesses and notifies (RecorderOptions) disturbs the run least; any is accepted.
 #ifndef EVT_RUNTIME_OBSERVE_TRACE_H
 #define EVT_RUNTIME_OBSERVE_TRACE_H
 
 #include "runtime/observe/Description.h"
 #include "runtime/observe/Recorder.h"
+#include "runtime/observe/Timeline.h"
 
 #include <ostream>
 
 namespace evt::observe {
 
-void writeChromeTrace(std::ostream &out, const Recorder &recorder, const ProgramDescription &program);
+void writeChromeTrace(std::ostream &out, const Timeline &run, const ProgramDescription &program);
 
 // `caption` is shown beside the program's name: the shape, the schedule.
-void writeTracePage(std::ostream &out, const Recorder &recorder, const ProgramDescription &program,
+void writeTracePage(std::ostream &out, const Timeline &run, const ProgramDescription &program,
                     const std::string &caption = "");
+
+inline void writeChromeTrace(std::ostream &out, const Recorder &recorder, const ProgramDescription &program) {
+  writeChromeTrace(out, timeline(recorder), program);
+}
+inline void writeTracePage(std::ostream &out, const Recorder &recorder, const ProgramDescription &program,
+                           const std::string &caption = "") {
+  writeTracePage(out, timeline(recorder), program, caption);
+}
 
 } // namespace evt::observe
 #endif

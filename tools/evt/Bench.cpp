@@ -27,8 +27,10 @@ struct BenchOptions {
   bool json = false;
 };
 
-/// 1, 2, 4, … and the number of CPUs.
-std::vector<unsigned> usualWorkers() {
+/// 1, 2, 4, … and the number of CPUs; on a GPU, where fewer workers leave SMs idle, one for each SM.
+std::vector<unsigned> usualWorkers(const runtime::Manifest &manifest) {
+  if (manifest.cuda)
+    return {0};
   std::vector<unsigned> counts;
   unsigned cpus = defaultWorkers();
   for (unsigned n = 1; n < cpus; n *= 2)
@@ -56,19 +58,21 @@ void benchProgram(const BenchOptions &options) {
       options.schedules.empty() ? supportedSchedules(opened.manifest()) : options.schedules;
   std::vector<Timing> timings;
   for (const std::string &schedule : schedules)
-    for (unsigned workers : options.workers.empty() ? usualWorkers() : options.workers) {
+    for (unsigned workers : options.workers.empty() ? usualWorkers(opened.manifest()) : options.workers) {
       std::vector<double> times;
+      unsigned used = workers;
       // The first launch touches memory and code for the first time: it is not counted.
       for (int64_t i = 0; i <= options.repeat; ++i) {
         arguments->restore();
         runtime::LaunchOptions launch;
         launch.schedule = schedule;
         launch.workers = workers;
-        double seconds = launchKept(*opened.program, arguments, nullptr, launch).seconds;
+        runtime::LaunchStats stats = launchKept(*opened.program, arguments, nullptr, launch);
+        used = stats.workers;
         if (i > 0)
-          times.push_back(seconds);
+          times.push_back(stats.seconds);
       }
-      timings.push_back({schedule, workers, median(times), *std::min_element(times.begin(), times.end())});
+      timings.push_back({schedule, used, median(times), *std::min_element(times.begin(), times.end())});
     }
   if (options.json) {
     nlohmann::ordered_json json{{"graph", opened.manifest().graph}, {"tasks", binding.shapes.tasks}};
@@ -125,7 +129,7 @@ void addBench(Commands &commands) {
       ->type_name("NAME");
   command
       ->add_option("--workers", options->workers,
-                   "how many threads; may be repeated (default: 1, 2, 4, … and the CPUs)")
+                   "how many threads; may be repeated (default: 1, 2, 4, … and the CPUs; on a GPU its SMs)")
       ->type_name("N")
       ->allow_extra_args(false);
   command->add_option("--repeat", options->repeat, "counted launches of each")->type_name("N")->capture_default_str();

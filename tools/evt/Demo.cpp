@@ -120,7 +120,7 @@ private:
     demo::decode(program_, model_, batch, demo::Script(model_, batch, 2), launch_, recorder);
     runtime::Binding binding = demo::bindingOf(program_, model_, batch);
     fs::path page = folder_ / "timeline.html";
-    writeTrace(page, *recorder, describeProgram(program_.manifest(), binding.shapes),
+    writeTrace(page, observe::timeline(*recorder), describeProgram(program_.manifest(), binding.shapes),
                describeSymbols(program_.manifest(), binding.symbols) + ", " + launch_.schedule);
     std::cout << "timeline of a step: " << page.string() << "\n";
   }

@@ -4,6 +4,7 @@
 #include "tools/evt/Failure.h"
 #include "tools/evt/Words.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -51,16 +52,46 @@ void requireTraceName(const std::string &file) {
     throw Failure(ExitCode::wrongInput, "--trace is '" + file + "', required a name that ends in .html or .json");
 }
 
-void writeTrace(const std::string &file, const observe::Recorder &recorder, const observe::ProgramDescription &program,
+void writeTrace(const std::string &file, const observe::Timeline &timeline, const observe::ProgramDescription &program,
                 const std::string &caption) {
   std::ofstream out(file);
   if (file.ends_with(".html"))
-    observe::writeTracePage(out, recorder, program, caption);
+    observe::writeTracePage(out, timeline, program, caption);
   else
-    observe::writeChromeTrace(out, recorder, program);
+    observe::writeChromeTrace(out, timeline, program);
   out.close();
   if (!out)
     throw Failure(ExitCode::wrongInput, "cannot write '" + file + "': " + std::strerror(errno));
+}
+
+observe::Timeline timelineOf(const runtime::LaunchTrace &trace, const observe::ProgramDescription &program) {
+  observe::Timeline timeline;
+  timeline.truncated = trace.truncated;
+  uint64_t begin = UINT64_MAX, end = 0;
+  for (const std::vector<runtime::TracedTask> &tasks : trace.workers)
+    for (const runtime::TracedTask &task : tasks) {
+      begin = std::min(begin, task.taken);
+      end = std::max({end, task.taken, task.started, task.finished});
+    }
+  timeline.span = begin < end ? end - begin : 0;
+  for (const std::vector<runtime::TracedTask> &tasks : trace.workers) {
+    std::vector<observe::TimelineTask> &worker = timeline.workers.emplace_back();
+    for (const runtime::TracedTask &task : tasks) {
+      if (task.call >= program.calls.size())
+        continue;
+      const observe::CallDescription &call = program.calls[task.call];
+      observe::TimelineTask drawn{task.call, task.coord, task.taken - begin, timeline.span, task.finished != 0, {}};
+      if (drawn.finished)
+        drawn.end = task.finished - begin;
+      if (drawn.coord.empty() && !call.ragged)
+        drawn.coord = observe::unflatten(task.task, call.extents);
+      if (task.waits && task.event < program.events.size())
+        drawn.waits.push_back({task.taken - begin, task.started ? task.started - begin : timeline.span, task.event,
+                               task.element, task.waits});
+      worker.push_back(std::move(drawn));
+    }
+  }
+  return timeline;
 }
 
 std::string describeSymbols(const runtime::Manifest &manifest, const std::vector<int64_t> &values) {

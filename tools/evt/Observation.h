@@ -4,9 +4,11 @@
 
 #include "runtime/artifact/Manifest.h"
 #include "runtime/artifact/Shapes.h"
+#include "runtime/launch/LaunchOptions.h"
 #include "runtime/observe/Description.h"
 #include "runtime/observe/HappensBefore.h"
 #include "runtime/observe/Recorder.h"
+#include "runtime/observe/Timeline.h"
 
 #include <string>
 
@@ -23,8 +25,12 @@ observe::CheckReport checkRun(const observe::Recorder &recorder, const runtime::
 void requireTraceName(const std::string &file);
 
 /// Writes a page (.html) or a Chrome trace (.json). Throws Failure (wrong input) if the file cannot be written.
-void writeTrace(const std::string &file, const observe::Recorder &recorder, const observe::ProgramDescription &program,
+void writeTrace(const std::string &file, const observe::Timeline &timeline, const observe::ProgramDescription &program,
                 const std::string &caption);
+
+/// The timeline of a launch whose workers wrote down their times themselves. Tasks of calls the program does not have
+/// are left out.
+observe::Timeline timelineOf(const runtime::LaunchTrace &trace, const observe::ProgramDescription &program);
 
 /// "n = 37, m = 4"; empty for a program without symbols.
 std::string describeSymbols(const runtime::Manifest &manifest, const std::vector<int64_t> &values);

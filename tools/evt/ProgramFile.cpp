@@ -50,7 +50,7 @@ OpenedArtifact openArtifact(const std::string &path, const CompileOptions &optio
     compileWithWarnings(path, options, artifact);
   }
   opened.artifact = runtime::loadArtifact(artifact);
-  logInfo("loaded graph '" + opened.artifact.manifest.graph + "' of '" + path + "', target " +
+  logInfo("loaded graph '" + opened.artifact.manifest.graph + "' of '" + path + "' for target " +
           opened.artifact.manifest.target);
   return opened;
 }

@@ -121,21 +121,27 @@ private:
   void observe() {
     observe::RecorderOptions recording;
     recording.accesses = recording.notifies = options_.check;
-    auto recorder = std::make_shared<observe::Recorder>(launch_.workers, recording);
+    // On a GPU nobody can be called; its workers write down their times themselves.
+    auto recorder = onGpu() ? nullptr : std::make_shared<observe::Recorder>(launch_.workers, recording);
+    auto trace = std::make_unique<runtime::LaunchTrace>();
+    launch_.trace = onGpu() ? trace.get() : nullptr;
     observe::ProgramDescription program = describeProgram(manifest(), binding_.shapes);
     std::string caption = describeSymbols(manifest(), binding_.symbols);
+    auto draw = [&](const std::string &text) {
+      if (!options_.trace.empty())
+        writeTrace(options_.trace, onGpu() ? timelineOf(*trace, program) : observe::timeline(*recorder), program, text);
+    };
     try {
       report_.observedSeconds = launch(recorder).seconds;
     } catch (const runtime::Error &error) {
       // A run that was cut short is worth looking at, unless workers that did not leave still write to the recorder.
       bool cutShort = error.code() == EVT_ERROR_STUCK || error.code() == EVT_ERROR_FAULT;
       bool gone = std::string(error.what()).find("did not leave") == std::string::npos;
-      if (!options_.trace.empty() && cutShort && gone)
-        writeTrace(options_.trace, *recorder, program, caption);
+      if (cutShort && gone)
+        draw(caption);
       throw;
     }
-    if (!options_.trace.empty())
-      writeTrace(options_.trace, *recorder, program, caption + (caption.empty() ? "" : ", ") + report_.schedule);
+    draw(caption + (caption.empty() ? "" : ", ") + report_.schedule);
     if (!options_.check)
       return;
     report_.check = checkRun(*recorder, manifest(), binding_.shapes);
@@ -230,7 +236,7 @@ void addRun(Commands &commands) {
       ->add_option("--schedule", options->schedule,
                    "static, ticket or dynamic (default: the first that the artifact supports)")
       ->type_name("NAME");
-  command->add_option("--workers", options->workers, "how many threads; 0 is one for each CPU")
+  command->add_option("--workers", options->workers, "how many threads; 0 is one for each CPU, or each SM of a GPU")
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--repeat", options->repeat, "launch N times and print the median time (default: 1)")

@@ -28,7 +28,7 @@ std::optional<isl::pw_aff> intervalLength(const isl::map &values) {
   isl::val stride = isl::manage(checked(ctx, isl_stride_info_get_stride(info.get())));
   if (!stride.is_int() || !stride.is_pos())
     return std::nullopt;
-  isl::map steps(ctx, "{ [v] -> [w] : exists k : w = v + " + std::to_string(stride.num_si()) + "k }");
+  isl::map steps = mapOf(ctx, "{ [v] -> [w] : exists k : w = v + " + std::to_string(stride.num_si()) + "k }");
   isl::map interval =
       isl::map(isl::multi_pw_aff(bounds.lo).as_map()).apply_range(steps).intersect_domain(values.domain());
   interval = interval.lower_bound(isl::multi_pw_aff(bounds.lo)).upper_bound(isl::multi_pw_aff(bounds.hi));

@@ -35,8 +35,9 @@ template <typename Visit> void forEachPair(const isl::map &relation, size_t &bud
   });
 }
 
-ConcreteGraph list(const TaskGraph &graph, const SymbolValues &symbols, size_t budget) {
+ConcreteGraph list(const TaskGraph &graph, const SymbolValues &symbols, size_t maxPoints) {
   ConcreteGraph result;
+  size_t budget = maxPoints;
   std::vector<std::pair<Coordinates, Task>> placed;
   for (int index = 0; index < static_cast<int>(graph.calls.size()); ++index) {
     const Call &call = graph.calls[static_cast<size_t>(index)];
@@ -88,6 +89,7 @@ ConcreteGraph list(const TaskGraph &graph, const SymbolValues &symbols, size_t b
       }
     result.elements.push_back(std::move(entry));
   }
+  result.points = maxPoints - budget;
   result.edges.assign(edges.begin(), edges.end());
   return result;
 }

@@ -26,6 +26,7 @@ struct ConcreteGraph {
   /// Pairs (notifier, waiter) as indices into `tasks`, sorted, each once. Uses that are not exact give every pair
   /// they could.
   std::vector<std::pair<int, int>> edges;
+  size_t points = 0; // tasks, notifications and waits together
 };
 
 /// Lists the graph at `symbols`; none if it has more than `maxPoints` tasks, notifications and waits together.

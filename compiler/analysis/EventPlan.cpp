@@ -22,7 +22,7 @@ isl::map elementMap(const Call &producer, const Grouping &grouping, const std::s
     outputs += grouping[dim] == 1 ? coordinate : "floor(" + coordinate + "/" + std::to_string(grouping[dim]) + ")";
   }
   std::string tuple = isl_set_get_tuple_name(producer.domain.get());
-  isl::map result(ctx, "{ " + tuple + "[" + inputs + "] -> " + name + "[" + outputs + "] }");
+  isl::map result = mapOf(ctx, "{ " + tuple + "[" + inputs + "] -> " + name + "[" + outputs + "] }");
   return result.intersect_domain(producer.domain);
 }
 

@@ -21,7 +21,7 @@ isl::map relationOf(const Bounds &bounds, const isl::set &domain, const isl::set
     projection = isl_map_project_out(projection, isl_dim_out, 0, static_cast<unsigned>(dim));
     projection = isl_map_reset_tuple_id(projection, isl_dim_out);
     isl::map toIndex = isl::manage(checked(domain.ctx(), projection)).reverse();
-    isl::map below(domain.ctx(), "{ [v] -> [w] : v <= w }");
+    isl::map below = mapOf(domain.ctx(), "{ [v] -> [w] : v <= w }");
     isl::map lo = isl::multi_pw_aff(bounds.lo[dim]).as_map().apply_range(below);
     isl::map hi = isl::multi_pw_aff(bounds.hi[dim]).as_map().apply_range(below.reverse());
     result = result.intersect(lo.apply_range(toIndex)).intersect(hi.apply_range(toIndex));
@@ -111,7 +111,7 @@ isl::set differences(const isl::map &relation, const std::vector<unsigned> &anch
     coordinates += (dim ? ", c" : "c") + std::to_string(dim);
   for (size_t i = 0; i < anchors.size(); ++i)
     chosen += (i ? ", c" : "c") + std::to_string(anchors[i]);
-  isl::map choose(relation.ctx(), "{ [" + coordinates + "] -> [" + chosen + "] }");
+  isl::map choose = mapOf(relation.ctx(), "{ [" + coordinates + "] -> [" + chosen + "] }");
   isl_map *unnamed = isl_map_reset_tuple_id(isl_map_reset_tuple_id(relation.copy(), isl_dim_in), isl_dim_out);
   isl::map anchored = isl::manage(checked(relation.ctx(), unnamed)).apply_domain(choose);
   return anchored.deltas().project_out_all_params();

@@ -16,7 +16,11 @@ namespace {
 
 template <typename T> const T &at(const std::vector<T> &items, int index) { return items[static_cast<size_t>(index)]; }
 
+/// Precision that costs too much is given up for a coarser event, so one step of inference gets less than a proof.
+ProofLimits shareOf(const ProofLimits &limits) { return {std::max(limits.operations / 8, 1ul)}; }
+
 std::vector<Need> collectNeeds(const TaskGraph &graph, const ProofLimits &limits) {
+  constexpr unsigned maxPieces = 12;
   std::map<std::pair<int, int>, Need> found;
   for (const Dependence &dependence : directDependences(graph, limits.operations)) {
     Need need{dependence.source, dependence.sink, dependence.relation, dependence.relation, false, {}};
@@ -29,7 +33,7 @@ std::vector<Need> collectNeeds(const TaskGraph &graph, const ProofLimits &limits
   }
   std::vector<EventEdge> edges;
   for (auto &[ends, need] : found) {
-    need.relation = need.relation.coalesce();
+    need.relation = need.reduced = need.relation.coalesce();
     EventEdge edge;
     edge.from = need.producer;
     edge.to = need.consumer;
@@ -38,18 +42,23 @@ std::vector<Need> collectNeeds(const TaskGraph &graph, const ProofLimits &limits
   }
   // A pair implied by a chain of two or more needs is left out. Every link of the chain spans less of the program
   // order than the pair, so leaving out all such pairs at once still leaves chains for each of them.
-  OrderProver prover(graph, edges, true);
+  ProofLimits left = shareOf(limits);
+  OrderProver prover(graph, edges, true, left);
   std::vector<Need> result;
   for (auto &[ends, need] : found) {
-    isl::map indirect = prover.indirect(need.producer, need.consumer, limits);
+    isl::map indirect = prover.indirect(need.producer, need.consumer, left);
     try {
-      OperationLimit limit(graph.ctx(), limits.operations);
-      need.reduced = need.relation.subtract(indirect).coalesce();
+      OperationLimit limit(graph.ctx(), left.operations);
+      isl::map reduced = need.relation.subtract(indirect).coalesce();
+      if (reduced.is_empty())
+        continue;
+      // What is left over in many pieces is harder to say than the whole.
+      if (reduced.n_basic_map() <= std::max(need.relation.n_basic_map(), maxPieces))
+        need.reduced = reduced;
     } catch (const isl::exception_quota &) {
-      need.reduced = need.relation; // more than necessary
+      left.operations = std::max(left.operations / 2, 1ul); // more is ordered than necessary
     }
-    if (!need.reduced.is_empty())
-      result.push_back(need);
+    result.push_back(need);
   }
   return result;
 }
@@ -205,7 +214,7 @@ private:
     EventPlanner planner(graph, need, [&](const Grouping &grouping) { return extentsOf(need.producer, grouping); });
     for (bool precise : {true, false})
       try {
-        OperationLimit limit(graph.ctx(), limits.operations);
+        OperationLimit limit(graph.ctx(), precise ? shareOf(limits).operations : limits.operations);
         if (std::optional<EventPlan> plan = precise ? planner.precise() : planner.steps())
           return plan;
       } catch (const isl::exception_quota &) {

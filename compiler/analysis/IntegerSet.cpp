@@ -24,6 +24,14 @@ OperationLimit::~OperationLimit() {
   isl_ctx_reset_operations(ctx.get());
 }
 
+isl::map mapOf(isl::ctx ctx, const std::string &text) {
+  unsigned long limit = isl_ctx_get_max_operations(ctx.get());
+  isl_ctx_set_max_operations(ctx.get(), 0);
+  isl_map *map = isl_map_read_from_str(ctx.get(), text.c_str());
+  isl_ctx_set_max_operations(ctx.get(), limit);
+  return isl::manage(checked(ctx, map));
+}
+
 //===----------------------------------------------------------------------===//
 // Polynomial
 //===----------------------------------------------------------------------===//

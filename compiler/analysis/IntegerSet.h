@@ -71,6 +71,9 @@ private:
   isl::ctx ctx;
 };
 
+/// The relation of a text. It counts for no limit: one that is reached inside isl's parser looks like a wrong text.
+isl::map mapOf(isl::ctx ctx, const std::string &text);
+
 /// The points where a polynomial is not zero. If `decided` is false, some pieces are products of symbols that isl
 /// cannot decide point by point: `where` then holds the whole of them. An empty `where` always means zero everywhere.
 struct PossiblyNonZero {

@@ -8,6 +8,9 @@ namespace {
 
 template <typename T> const T &at(const std::vector<T> &items, int index) { return items[static_cast<size_t>(index)]; }
 
+/// What the closure of one call's edges may cost, as a share of a question: it is tried before anyone asks for it.
+constexpr unsigned long closureShare = 16;
+
 // isl objects cannot be null when copied, so what may be absent is an optional or a missing entry of a map.
 void uniteInto(std::optional<isl::map> &target, const isl::map &addition) {
   target = target ? target->unite(addition) : addition;
@@ -159,7 +162,8 @@ isl::map justifiedClosure(const isl::map &edges) {
 // OrderProver
 //===----------------------------------------------------------------------===//
 
-OrderProver::OrderProver(const TaskGraph &graph, const std::vector<EventEdge> &allEdges, bool trustCounts)
+OrderProver::OrderProver(const TaskGraph &graph, const std::vector<EventEdge> &allEdges, bool trustCounts,
+                         const ProofLimits &limits)
     : graph(graph) {
   for (const EventEdge &edge : allEdges)
     if (!edge.certain.is_empty() && (trustCounts || !edge.onCount)) {
@@ -173,7 +177,7 @@ OrderProver::OrderProver(const TaskGraph &graph, const std::vector<EventEdge> &a
     if (ends.first != ends.second || !isLink(ends.first))
       continue;
     try {
-      OperationLimit limit(graph.ctx(), ProofLimits().operations);
+      OperationLimit limit(graph.ctx(), limits.operations / closureShare);
       relation = justifiedClosure(relation);
     } catch (const isl::exception_quota &) {
       // The edges without their closure prove less, and nothing wrong.
@@ -314,9 +318,12 @@ isl::map OrderProver::byClosures(const Dependence &dependence, const isl::map &p
   return result;
 }
 
-OrderProver::Answer OrderProver::prove(const Dependence &dependence, const ProofLimits &limits) {
-  isl::map proved = isl::map::empty(dependence.relation.space());
-  bool limitReached = false;
+OrderProver::Search OrderProver::search(const Dependence &dependence, const ProofLimits &limits) {
+  Search result{isl::map::empty(dependence.relation.space())};
+  auto covers = [&](const isl::map &pairs) {
+    result.proved = pairs;
+    return result.all = dependence.relation.is_subset(pairs);
+  };
   try {
     OperationLimit limit(graph.ctx(), limits.operations);
     // A chain inside one iteration visits a call at most once; one that goes round twice covers double buffers.
@@ -324,28 +331,35 @@ OrderProver::Answer OrderProver::prove(const Dependence &dependence, const Proof
     for (unsigned stage : {once, 2 * once}) {
       Chains &found = chains[dependence.source];
       for (;;) {
-        proved = reachedBefore(dependence.source, dependence.sink, dependence.sinkWaits);
-        if (dependence.relation.is_subset(proved))
-          return {isl::map::empty(dependence.relation.space()), false};
+        if (covers(reachedBefore(dependence.source, dependence.sink, dependence.sinkWaits)))
+          return result;
         if (found.complete || found.hops >= stage)
           break;
         extend(found, dependence.source);
       }
       extendTo(dependence.sink, stage);
-      proved = byInduction(dependence, proved);
-      if (!dependence.relation.is_subset(proved))
-        proved = byClosures(dependence, proved);
-      if (dependence.relation.is_subset(proved))
-        return {isl::map::empty(dependence.relation.space()), false};
+      if (covers(byInduction(dependence, result.proved)) || covers(byClosures(dependence, result.proved)))
+        return result;
       if (found.complete)
         break;
     }
   } catch (const isl::exception_quota &) {
-    limitReached = true;
+    result.limitReached = true;
   }
+  return result;
+}
+
+bool OrderProver::proves(const Dependence &dependence, const ProofLimits &limits) {
+  return search(dependence, limits).all;
+}
+
+OrderProver::Answer OrderProver::prove(const Dependence &dependence, const ProofLimits &limits) {
+  Search found = search(dependence, limits);
+  if (found.all)
+    return {isl::map::empty(dependence.relation.space()), false};
   try {
     OperationLimit limit(graph.ctx(), limits.operations);
-    return {dependence.relation.subtract(proved).coalesce(), limitReached};
+    return {dependence.relation.subtract(found.proved).coalesce(), found.limitReached};
   } catch (const isl::exception_quota &) {
     return {dependence.relation, true};
   }
@@ -359,11 +373,16 @@ isl::map OrderProver::indirect(int from, int to, const ProofLimits &limits) {
   } catch (const isl::exception_quota &) {
     // The chains found so far are chains.
   }
-  for (const EventEdge *edge : edges)
-    if (edge->to == to && isLink(edge->from))
-      if (std::optional<isl::map> reached = find(chains[from].reached, edge->from))
-        result = result.unite(reached->apply_range(edge->certain));
-  return result.coalesce();
+  try {
+    OperationLimit limit(graph.ctx(), limits.operations);
+    for (const EventEdge *edge : edges)
+      if (edge->to == to && isLink(edge->from))
+        if (std::optional<isl::map> reached = find(chains[from].reached, edge->from))
+          result = result.unite(reached->apply_range(edge->certain)).coalesce();
+  } catch (const isl::exception_quota &) {
+    // Some are pairs all the same.
+  }
+  return result;
 }
 
 //===----------------------------------------------------------------------===//

@@ -57,13 +57,15 @@ void checkProgress(const TaskGraph &graph, const std::vector<EventEdge> &edges, 
 class OrderProver {
 public:
   /// With `trustCounts` also edges that rest on an obligation about a count are used.
-  OrderProver(const TaskGraph &graph, const std::vector<EventEdge> &edges, bool trustCounts);
+  OrderProver(const TaskGraph &graph, const std::vector<EventEdge> &edges, bool trustCounts, const ProofLimits &limits);
 
   struct Answer {
     isl::map unproved;         // the pairs without a proof; empty: all are ordered
     bool limitReached = false; // the operation limit ended the search
   };
   Answer prove(const Dependence &dependence, const ProofLimits &limits);
+  /// Whether all pairs are ordered. False says nothing.
+  bool proves(const Dependence &dependence, const ProofLimits &limits);
 
   /// Pairs of tasks of two calls that are ordered by a chain of at least two edges. Never too many; perhaps not all.
   isl::map indirect(int from, int to, const ProofLimits &limits);
@@ -77,6 +79,13 @@ private:
     bool complete = false; // another hop adds nothing
   };
 
+  struct Search {
+    isl::map proved; // pairs with a proof
+    bool all = false;
+    bool limitReached = false;
+  };
+
+  Search search(const Dependence &dependence, const ProofLimits &limits);
   void extend(Chains &found, int start);
   void extendTo(int start, unsigned hops);
   std::optional<isl::map> direct(int from, int to, unsigned waits) const;

@@ -1,5 +1,6 @@
 #include "compiler/analysis/Triggers.h"
 
+#include "compiler/analysis/AffineFold.h"
 #include "compiler/analysis/Counts.h"
 
 #include <isl/ast.h>
@@ -102,15 +103,15 @@ public:
     isl::pw_aff scale = elements.domain().pw_aff_on_domain(1).union_add(nothing);
     std::vector<isl::pw_aff> varying;
     for (const isl::pw_aff &side : *sides) {
-      isl::val constant = side.min_val();
-      if (constant.is_int() && constant.eq(side.max_val()))
+      isl::val constant = leastValue(side);
+      if (constant.is_int() && constant.eq(largestValue(side)))
         scale = scale.scale(constant);
       else
         varying.push_back(side.union_add(nothing));
     }
     if (varying.empty()) {
       affine = affine.add(scale);
-    } else if (varying.size() == 1 && scale.max_val().is_one()) {
+    } else if (varying.size() == 1 && largestValue(scale).is_one()) {
       affine = affine.add(varying[0]);
     } else {
       products += " + (" + expression(scale, tasks) + ")";

@@ -3,6 +3,7 @@
 #include "compiler/analysis/Counts.h"
 #include "compiler/analysis/Dependences.h"
 #include "compiler/analysis/Order.h"
+#include "compiler/analysis/SmallShapes.h"
 
 #include <algorithm>
 #include <set>
@@ -22,12 +23,6 @@ void requireDistinctPlaces(const TaskGraph &graph) {
     throw std::invalid_argument("two tasks have the same place in program order");
 }
 
-/// One pair of tasks of a dependence at fixed symbol values.
-struct Case {
-  SymbolValues symbols;
-  Task first, second;
-};
-
 /// An element that both tasks touch, by which accesses.
 struct SharedElement {
   std::vector<int64_t> element;
@@ -35,7 +30,7 @@ struct SharedElement {
   const Access *second = nullptr;
 };
 
-SharedElement sharedElement(const TaskGraph &graph, const Dependence &dependence, const Case &example) {
+SharedElement sharedElement(const TaskGraph &graph, const Dependence &dependence, const TaskPair &example) {
   const Call &source = at(graph.calls, dependence.source);
   const Call &sink = at(graph.calls, dependence.sink);
   for (bool sourceWrites : {true, false})
@@ -57,7 +52,7 @@ SharedElement sharedElement(const TaskGraph &graph, const Dependence &dependence
   throw std::logic_error("a conflict without a common element");
 }
 
-Violation unordered(const TaskGraph &graph, const Dependence &dependence, const Case &example) {
+Violation unordered(const TaskGraph &graph, const Dependence &dependence, const TaskPair &example) {
   const Call &sink = at(graph.calls, dependence.sink);
   SharedElement shared = sharedElement(graph, dependence, example);
   std::string element = describeElement(at(graph.memories, dependence.memory).name, shared.element);
@@ -83,7 +78,7 @@ enum class Outcome { Refuted, RestsOnData, Open };
 /// Follows the events at a few small symbol values, from the smallest up, for pairs that certainly conflict and have no
 /// proof.
 Outcome refute(const TaskGraph &graph, const std::vector<EventEdge> &edges, const Dependence &dependence,
-               const isl::map &suspects, Case &example) {
+               const isl::map &suspects, TaskPair &example) {
   constexpr int maxSums = 4;
   constexpr int maxPairs = 4;
   Outcome outcome = Outcome::Open;
@@ -138,8 +133,8 @@ class OrderCheck {
 public:
   OrderCheck(const TaskGraph &graph, const std::vector<EventEdge> &edges, const ProofLimits &baseLimits,
              Findings &findings)
-      : graph(graph), edges(edges), limits(baseLimits), findings(findings), strict(graph, edges, false),
-        trusting(graph, edges, true), repaired(edges) {
+      : graph(graph), edges(edges), limits(baseLimits), findings(findings), strict(graph, edges, false, limits),
+        shapes(graph), repaired(edges) {
     restsOnCounts = std::any_of(edges.begin(), edges.end(), [](const EventEdge &edge) { return edge.onCount; });
   }
 
@@ -147,6 +142,14 @@ public:
     const Call &source = at(graph.calls, dependence.source);
     const Call &sink = at(graph.calls, dependence.sink);
     const Memory &memory = at(graph.memories, dependence.memory);
+    // Most dependences of a right program are proved quickly, most mistakes show at a small shape.
+    ProofLimits quick{std::min(limits.operations, quickOperations)};
+    if (strict.proves(dependence, quick))
+      return;
+    if (std::optional<TaskPair> example = refutedAtSmallShape(dependence)) {
+      report(dependence, *example);
+      return;
+    }
     OrderProver::Answer answer = strict.prove(dependence, limits);
     shrinkLimits(answer);
     if (answer.unproved.is_empty())
@@ -157,7 +160,9 @@ public:
     std::string what = "the tasks of " + sink.name + " that touch an element of " + memory.name +
                        " come after those of " + source.name;
     if (restsOnCounts) {
-      answer = trusting.prove(dependence, limits);
+      if (!trusting)
+        trusting.emplace(graph, edges, true, limits);
+      answer = trusting->prove(dependence, limits);
       shrinkLimits(answer);
       if (answer.unproved.is_empty()) {
         std::vector<std::string> counts = countsBetween(graph, edges, dependence.source, dependence.sink);
@@ -167,7 +172,7 @@ public:
       }
     }
     isl::map suspects = answer.unproved.intersect(certainConflicts(graph, dependence));
-    Case example;
+    TaskPair example;
     Outcome outcome = suspects.is_empty() ? Outcome::RestsOnData : Outcome::Open;
     if (!suspects.is_empty()) {
       try {
@@ -179,14 +184,7 @@ public:
     }
     switch (outcome) {
     case Outcome::Refuted:
-      if (!followsFromReported(dependence, example)) {
-        findings.violations.push_back(unordered(graph, dependence, example));
-        EventEdge missing;
-        missing.from = dependence.source;
-        missing.to = dependence.sink;
-        missing.certain = missing.possible = dependence.relation;
-        repaired.push_back(missing);
-      }
+      report(dependence, example);
       return;
     case Outcome::RestsOnData:
       obligation.text = what + ": which elements, tasks or events are meant is read from memory";
@@ -199,6 +197,30 @@ public:
   }
 
 private:
+  static constexpr unsigned long quickOperations = 100'000;
+
+  std::optional<TaskPair> refutedAtSmallShape(const Dependence &dependence) {
+    if (dependence.sinkWaits < at(graph.calls, dependence.sink).waits.size())
+      return std::nullopt; // the small shapes know the order after all waits only
+    try {
+      OperationLimit limit(graph.ctx(), limits.operations);
+      return shapes.unordered(certainConflicts(graph, dependence), dependence.source, dependence.sink);
+    } catch (const isl::exception_quota &) {
+      return std::nullopt;
+    }
+  }
+
+  void report(const Dependence &dependence, const TaskPair &example) {
+    if (followsFromReported(dependence, example))
+      return;
+    findings.violations.push_back(unordered(graph, dependence, example));
+    EventEdge missing;
+    missing.from = dependence.source;
+    missing.to = dependence.sink;
+    missing.certain = missing.possible = dependence.relation;
+    repaired.push_back(missing);
+  }
+
   void shrinkLimits(const OrderProver::Answer &answer) {
     if (answer.limitReached)
       limits.operations = std::max(limits.operations / 2, 1ul);
@@ -206,7 +228,7 @@ private:
 
   /// Whether the pair would be ordered if the violations reported so far were repaired: one missing event between two
   /// layers leaves every buffer unordered, and one message says it.
-  bool followsFromReported(const Dependence &dependence, const Case &example) const {
+  bool followsFromReported(const Dependence &dependence, const TaskPair &example) const {
     try {
       OperationLimit limit(graph.ctx(), limits.operations);
       return orderedAt(graph, repaired, example.symbols, example.first, example.second, dependence.sinkWaits, true);
@@ -227,7 +249,9 @@ private:
   const std::vector<EventEdge> &edges;
   ProofLimits limits; // halved each time they are reached, so that many hard questions do not add up
   Findings &findings;
-  OrderProver strict, trusting;
+  OrderProver strict;
+  std::optional<OrderProver> trusting;
+  SmallShapes shapes;
   bool restsOnCounts = false;
   std::vector<EventEdge> repaired; // the edges, and one for each violation reported
 };

@@ -1,6 +1,7 @@
 #include "Extract.h"
 
 #include "ExtractCall.h"
+#include "compiler/analysis/AffineFold.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -78,7 +79,7 @@ std::optional<Polynomial> productCount(ExtractionScope &scope, IndexValues &valu
     return a && b ? std::optional(*a * *b) : std::nullopt;
   }
   IndexValue factor = values.of(value);
-  if (!factor || factor->intersect_params(scope.graph.context).min_val().is_neg())
+  if (!factor || leastValue(factor->intersect_params(scope.graph.context)).is_neg())
     return std::nullopt;
   return Polynomial::fromAffine(overElements(scope.graph, *factor, shape));
 }

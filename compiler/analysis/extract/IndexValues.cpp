@@ -1,5 +1,7 @@
 #include "IndexValues.h"
 
+#include "compiler/analysis/AffineFold.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -18,7 +20,7 @@ isl::val number(isl::ctx ctx, int64_t value) { return isl::val(ctx, static_cast<
 std::optional<int64_t> constantOf(const isl::pw_aff &value) {
   if (isl_pw_aff_is_cst(value.get()) != isl_bool_true)
     return std::nullopt;
-  isl::val lowest = value.min_val(), highest = value.max_val();
+  isl::val lowest = leastValue(value), highest = largestValue(value);
   if (!lowest.is_int() || !lowest.eq(highest))
     return std::nullopt;
   return lowest.num_si();
@@ -73,7 +75,7 @@ isl::set productFacts(const TaskGraph &graph, const isl::pw_aff &product, const 
   for (unsigned i = 0; i < 2; ++i) {
     isl::pw_aff bounded = operands[i].intersect_params(graph.context);
     const isl::pw_aff &other = operands[1 - i];
-    isl::val lowest = bounded.min_val(), highest = bounded.max_val();
+    isl::val lowest = leastValue(bounded), highest = largestValue(bounded);
     if (lowest.is_int())
       facts = facts.intersect(product.ge_set(other.scale(lowest)));
     if (highest.is_int())
@@ -117,7 +119,7 @@ std::string DerivedSymbols::symbolFor(TaskGraph &graph, const std::string &opera
   Symbol symbol{name, -unbounded, unbounded};
   bool nonNegative = evaluate != nullptr;
   for (const isl::pw_aff &operand : operands) {
-    isl::val lowest = operand.intersect_params(graph.context).min_val();
+    isl::val lowest = leastValue(operand.intersect_params(graph.context));
     nonNegative &= lowest.is_int() && lowest.is_nonneg();
   }
   if (nonNegative)

@@ -104,13 +104,25 @@ private:
            place.call->name;
   }
 
+  /// ceildiv(a, b) = floordiv(a + b - 1, b)
+  Expr sizeExpr(const Size &size) const {
+    Expr e = constantExpr(size.plus);
+    if (size.isConstant())
+      return e;
+    e.symbols.assign(model.symbols.size(), 0);
+    e.symbols[static_cast<size_t>(size.symbol)] = size.factor;
+    e.constant += size.divisor - 1;
+    e.divisor = size.divisor;
+    return e;
+  }
+
   Answer narrow() {
     Place place = any(waits);
     EventUse &use = place.call->waits[place.index];
-    for (Span &span : use.spans) {
+    for (size_t d = 0; d < use.spans.size(); ++d) {
+      Span &span = use.spans[d];
       if (span.whole) {
-        Expr one = constantExpr(1);
-        span = {one, constantExpr(1000000), false};
+        span = {constantExpr(1), sizeExpr(model.events[static_cast<size_t>(use.event)].dims[d]), false};
         return "range without its first element in wait for " + eventName(use.event) + " in " + place.call->name;
       }
       if (!span.upper)

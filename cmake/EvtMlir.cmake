@@ -63,7 +63,8 @@ list(JOIN archives "," archives)
 
 add_library(evt_mlir INTERFACE)
 target_include_directories(evt_mlir SYSTEM INTERFACE "${MLIR_INCLUDE_DIRS}")
-target_link_libraries(evt_mlir INTERFACE "$<LINK_GROUP:RESCAN,${archives}>" z zstd Threads::Threads ${CMAKE_DL_LIBS})
+target_link_libraries(evt_mlir INTERFACE "$<LINK_GROUP:RESCAN,evt_mlir_repairs,${archives}>" z zstd Threads::Threads
+                                         ${CMAKE_DL_LIBS})
 
 # evt_mlir_library(NAME SOURCES a.cpp… [DEPENDS tablegen-targets…] [LINK libraries…])
 # A static library whose files include MLIR. DEPENDS names what must be generated before its files are compiled; both

@@ -182,14 +182,17 @@ ParseResult CallOp::parse(OpAsmParser &parser, OperationState &result) {
   unsigned rank = grid.size() + (ragged ? 2 : 0);
   if (!coords.empty() && coords.size() != rank)
     return parser.emitError(loc, "names ") << coords.size() << " coordinates but the grid has " << rank;
-  if (parser.resolveOperands(args, types, loc, result.operands) ||
-      parser.resolveOperands(grid, index, loc, result.operands))
-    return failure();
-  if (ragged &&
-      (parser.resolveOperand(ragged->table, ragged->tableType, result.operands) ||
-       parser.resolveOperand(ragged->bound, index, result.operands) ||
-       (ragged->guard && parser.resolveOperand(*ragged->guard, EventType::get(b.getContext(), 0), result.operands))))
-    return failure();
+  // Only once the region is parsed: a name defined in there alone is undeclared here, and MLIR 19 would leave an
+  // operand that was resolved before pointing to a placeholder it has deleted.
+  auto resolve = [&]() -> ParseResult {
+    if (parser.resolveOperands(args, types, loc, result.operands) ||
+        parser.resolveOperands(grid, index, loc, result.operands))
+      return failure();
+    return failure(ragged && (parser.resolveOperand(ragged->table, ragged->tableType, result.operands) ||
+                              parser.resolveOperand(ragged->bound, index, result.operands) ||
+                              (ragged->guard && parser.resolveOperand(*ragged->guard, EventType::get(b.getContext(), 0),
+                                                                      result.operands))));
+  };
 
   SmallVector<std::string> names = defaultCoordNames(rank);
   for (auto [i, c] : llvm::enumerate(coords))
@@ -213,9 +216,11 @@ ParseResult CallOp::parse(OpAsmParser &parser, OperationState &result) {
       if (failed(*region))
         return failure();
       ensureTerminator(*protocol, b, result.location);
-      return success();
+      return resolve();
     }
   }
+  if (resolve())
+    return failure();
   Block &block = protocol->emplaceBlock();
   for (unsigned i = 0; i < rank; ++i)
     block.addArgument(index, result.location);

@@ -28,6 +28,17 @@ ArrayAttr stringArray(Builder &b, ArrayRef<std::string> names) {
   return b.getArrayAttr(attrs);
 }
 
+/// The body of a graph or device function. It is a scope of its own: a name that is not defined in it is undeclared,
+/// whatever the functions after it define.
+template <typename FunctionOp>
+ParseResult parseBody(OpAsmParser &parser, OperationState &result, ArrayRef<OpAsmParser::Argument> args) {
+  Region *body = result.addRegion();
+  if (parser.parseRegion(*body, args, /*enableNameShadowing=*/true))
+    return failure();
+  FunctionOp::ensureTerminator(*body, parser.getBuilder(), result.location);
+  return success();
+}
+
 LogicalResult verifyArgumentTypes(Operation *op, TypeRange types) {
   for (auto [i, t] : llvm::enumerate(types)) {
     if (t.isIndex())
@@ -63,11 +74,7 @@ ParseResult GraphOp::parse(OpAsmParser &parser, OperationState &result) {
   result.addAttribute("function_type", TypeAttr::get(b.getFunctionType(types, {})));
   result.addAttribute("arg_names", stringArray(b, names));
   result.addAttribute("arg_attrs", b.getArrayAttr(attrs));
-  Region *body = result.addRegion();
-  if (parser.parseRegion(*body, args))
-    return failure();
-  ensureTerminator(*body, b, result.location);
-  return success();
+  return parseBody<GraphOp>(parser, result, args);
 }
 
 void GraphOp::print(OpAsmPrinter &p) {
@@ -150,11 +157,7 @@ ParseResult DeviceOp::parse(OpAsmParser &parser, OperationState &result) {
   result.addAttribute("function_type", TypeAttr::get(b.getFunctionType(types, {})));
   result.addAttribute("arg_names", stringArray(b, names));
   result.addAttribute("coord_names", stringArray(b, coordNames));
-  Region *body = result.addRegion();
-  if (parser.parseRegion(*body, args))
-    return failure();
-  ensureTerminator(*body, b, result.location);
-  return success();
+  return parseBody<DeviceOp>(parser, result, args);
 }
 
 void DeviceOp::print(OpAsmPrinter &p) {
@@ -416,7 +419,6 @@ ParseResult RepeatOp::parse(OpAsmParser &parser, OperationState &result) {
   OpAsmParser::UnresolvedOperand extent;
   Builder &b = parser.getBuilder();
   if (parser.parseArgument(iteration) || parser.parseKeyword("to") || parser.parseOperand(extent) ||
-      parser.resolveOperand(extent, b.getIndexType(), result.operands) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
   iteration.type = b.getIndexType();
@@ -425,7 +427,8 @@ ParseResult RepeatOp::parse(OpAsmParser &parser, OperationState &result) {
   if (parser.parseRegion(*body, {iteration}))
     return failure();
   ensureTerminator(*body, b, result.location);
-  return success();
+  // After the body, so that a name defined only in there is undeclared here.
+  return parser.resolveOperand(extent, b.getIndexType(), result.operands);
 }
 
 void RepeatOp::print(OpAsmPrinter &p) {

@@ -79,8 +79,9 @@ OwningOpRef<ModuleOp> parseFile(const std::string &path, MLIRContext &context) {
   ir::registerDialects(registry);
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();
-  // Some operations of MLIR 19 crash on malformed attributes (linalg.reduce without its dimensions); a broken text must
-  // get a message all the same.
+  // What the tile language is made of is parsed safely (compiler/ir/repairs). Operations outside it are parsed before
+  // they are refused, and some of MLIR 19's crash on types they do not expect; such a text must get a message all the
+  // same.
   OwningOpRef<ModuleOp> module;
   llvm::CrashRecoveryContext::Enable();
   llvm::CrashRecoveryContext recovery;

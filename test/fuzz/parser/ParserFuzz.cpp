@@ -1,9 +1,12 @@
 // Damaged program texts through parser, verifier, proof and emission: never a crash, a failed assertion or a hang.
 //
 //   evt_parser_fuzz SCRATCH PROGRAM.mlir… --seconds 20 --seed 1
+//   evt_parser_fuzz SCRATCH PROGRAM.mlir… --count 1000 --first 500 --seed 1      # the same texts on every machine
+//   evt_parser_fuzz SCRATCH TEXTS.mlir… --unchanged                              # what `// -----` separates, as it is
 //
-// A child process takes a run of inputs; when one kills it, or takes too long, the parent writes that input to SCRATCH
-// and goes on behind it.
+// A child process takes a run of inputs; when one kills it, uses memory it has freed, or takes too long, the parent
+// writes that input to SCRATCH and goes on behind it.
+#include "Quarantine.h"
 #include "TextMutation.h"
 #include "test/fuzz/graphs/Frontend.h"
 
@@ -36,12 +39,19 @@ struct Options {
   std::vector<std::string> files;
   double seconds = 20;
   uint64_t seed = 1;
+  uint64_t first = 0;
+  uint64_t count = 0; // of inputs; 0: as many as the seconds allow
+  bool unchanged = false;
   uint64_t perChild = 200;
   unsigned secondsPerInput = 60;
   unsigned long operations = 50'000; // of the proof: it must end, not succeed
 };
 
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
 std::string inputOf(const std::vector<std::string> &programs, const Options &options, uint64_t number) {
+  if (options.unchanged)
+    return programs[number];
   TextRandom random((options.seed << 32) + number);
   return mutateText(programs, random);
 }
@@ -52,37 +62,53 @@ std::string inputOf(const std::vector<std::string> &programs, const Options &opt
   int log = open((options.folder + "/last.log").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   dup2(log, STDERR_FILENO);
   Frontend frontend({options.operations});
-  for (uint64_t number = first; number < first + options.perChild; ++number) {
-    double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-    if (now > deadline)
-      break;
+  uint64_t end = first + options.perChild;
+  if (options.count)
+    end = std::min(end, options.first + options.count);
+  for (uint64_t number = first; number < end; ++number) {
     progress.input = number;
+    if (!options.count && seconds() > deadline)
+      _exit(0);
     alarm(options.secondsPerInput);
+    Quarantine::start();
     Checked checked = frontend.check(inputOf(programs, options, number), "evt_kernel");
+    Quarantine::check();
     progress.parsed += checked.parsed;
     progress.accepted += checked.accepted;
   }
-  progress.input = first + options.perChild;
+  progress.input = end;
   _exit(0);
 }
 
-int run(const Options &options) {
-  namespace fs = std::filesystem;
-  fs::create_directories(options.folder);
+std::vector<std::string> readPrograms(const Options &options) {
+  const std::string separator = "\n// -----\n";
   std::vector<std::string> programs;
   for (const std::string &file : options.files) {
-    std::ostringstream text;
-    text << std::ifstream(file).rdbuf();
-    programs.push_back(text.str());
+    std::ostringstream stream;
+    stream << std::ifstream(file).rdbuf();
+    std::string text = stream.str();
+    for (size_t end; options.unchanged && (end = text.find(separator)) != std::string::npos;) {
+      programs.push_back(text.substr(0, end));
+      text.erase(0, end + separator.size());
+    }
+    programs.push_back(text);
+  }
+  return programs;
+}
+
+int run(Options options) {
+  namespace fs = std::filesystem;
+  fs::create_directories(options.folder);
+  std::vector<std::string> programs = readPrograms(options);
+  if (options.unchanged) {
+    options.first = 0;
+    options.count = programs.size();
   }
   auto *progress = static_cast<Progress *>(
       mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  double start = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  uint64_t next = 0, failures = 0;
-  auto elapsed = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count() - start;
-  };
-  while (elapsed() < options.seconds) {
+  double start = seconds();
+  uint64_t next = options.first, failures = 0;
+  while (options.count ? next < options.first + options.count : seconds() < start + options.seconds) {
     progress->input = next;
     pid_t child = fork();
     if (child == 0)
@@ -109,8 +135,9 @@ int run(const Options &options) {
     next = progress->input + 1;
   }
   printf("%llu texts: %llu parsed, %llu accepted and emitted; %llu failures; %.1f s\n",
-         static_cast<unsigned long long>(next), static_cast<unsigned long long>(progress->parsed),
-         static_cast<unsigned long long>(progress->accepted), static_cast<unsigned long long>(failures), elapsed());
+         static_cast<unsigned long long>(next - options.first), static_cast<unsigned long long>(progress->parsed),
+         static_cast<unsigned long long>(progress->accepted), static_cast<unsigned long long>(failures),
+         seconds() - start);
   return failures ? 1 : 0;
 }
 
@@ -120,9 +147,12 @@ int main(int argc, char **argv) {
   Options options;
   CLI::App app{"damaged program texts through the compiler"};
   app.add_option("SCRATCH", options.folder, "where inputs that fail are kept")->required();
-  app.add_option("PROGRAMS", options.files, "programs to damage")->required();
+  app.add_option("PROGRAMS", options.files, "programs to damage")->required()->check(CLI::ExistingFile);
   app.add_option("--seconds", options.seconds, "how long to go on");
+  app.add_option("--count", options.count, "how many inputs, however long they take");
+  app.add_option("--first", options.first, "the number of the first input");
   app.add_option("--seed", options.seed, "of the inputs");
+  app.add_flag("--unchanged", options.unchanged, "the texts as they are, each once");
   CLI11_PARSE(app, argc, argv);
   return run(options);
 }

@@ -1,6 +1,7 @@
 #include "KernelCode.h"
 
 #include "ScalarCode.h"
+#include "StreamCode.h"
 #include "TileCode.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -18,7 +19,10 @@ namespace {
 std::string num(int64_t n) { return std::to_string(n); }
 
 // What device/cuda/worker.h provides; the emitted source is checked against it by its own static assertions.
-constexpr int64_t cudaThreads = 288;
+constexpr int64_t cudaThreads = 384;
+constexpr int64_t cudaSharedBytes = 220 << 10; // for ring, sums and tiles; the rest is the kernel's own state
+constexpr int64_t cudaRingBytes = 192 << 10;
+constexpr int64_t cudaBytesInFlight = 40 << 10;
 constexpr int64_t cudaCollectedLimit = 256;
 constexpr unsigned cudaCoordLimit = 8;
 
@@ -169,11 +173,12 @@ std::string ScheduleFacts::dynamicRefusal() const {
 namespace {
 
 /// Bodies of the device functions that are called, once each.
-bool emitDevices(const GraphCode &graph, Target target, CodeWriter &out, int64_t &tileBytes) {
+bool emitDevices(const GraphCode &graph, Target target, const StreamPlan *streams, CodeWriter &out,
+                 int64_t &tileBytes) {
   llvm::SmallPtrSet<Operation *, 8> seen;
-  for (ir::CallOp call : graph.signature.calls) {
+  for (auto [k, call] : llvm::enumerate(graph.signature.calls)) {
     ir::DeviceOp device = ir::calleeOf(call);
-    if (!seen.insert(device).second)
+    if ((streams && streams->calls[k].form != TaskForm::handedOver) || !seen.insert(device).second)
       continue;
     DeviceCode body = emitDevice(device, target);
     if (body.text.empty())
@@ -185,12 +190,13 @@ bool emitDevices(const GraphCode &graph, Target target, CodeWriter &out, int64_t
   return true;
 }
 
-void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, TaskForm form, CodeWriter &out) {
+void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, const TaskForms &forms, const StreamPlan *streams,
+               CodeWriter &out) {
   const ir::Signature &s = graph.signature;
   emitCounts(graph, out);
   emitNotifies(graph, out);
   emitProtocols(graph, out);
-  emitTasks(graph, form, out);
+  emitTasks(graph, forms, out);
   std::string refusal = facts.dynamicRefusal();
   if (refusal.empty()) {
     emitTriggers(graph, facts.triggers, out);
@@ -203,10 +209,12 @@ void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, TaskForm form
       out.line("[[maybe_unused]] EVT_FN void complete_", e, "(evt::DynamicWorker &, const Program &", params, ") {}");
     }
   }
-  emitStaticSchedule(graph, facts.carried, out);
-  emitTicketSchedule(graph, facts.carried, out);
+  if (streams)
+    emitStreamTasks(graph, *streams, out);
+  emitStaticSchedule(graph, facts.carried, forms, out);
+  emitTicketSchedule(graph, facts.carried, forms, out);
   if (refusal.empty())
-    emitDynamicSchedule(graph, out);
+    emitDynamicSchedule(graph, forms, out);
 }
 
 std::string headline(const GraphCode &graph, const char *what) {
@@ -228,9 +236,9 @@ std::string emitKernel(const GraphCode &graph, const ScheduleFacts &facts, const
   out.line();
   emitProgram(graph, out);
   int64_t tileBytes = 0;
-  if (!emitDevices(graph, Target::cpu, out, tileBytes))
+  if (!emitDevices(graph, Target::cpu, nullptr, out, tileBytes))
     return "";
-  emitOrder(graph, facts, TaskForm::onTheSpot, out);
+  emitOrder(graph, facts, TaskForms(graph.signature.calls.size(), TaskForm::onTheSpot), nullptr, out);
   emitExplain(graph, out);
   out.line("} // namespace");
   out.line();
@@ -310,7 +318,14 @@ std::optional<int64_t> collectedBy(ir::CallOp call) {
   return known ? std::optional(total) : std::nullopt;
 }
 
-void emitCudaEntry(const GraphCode &graph, bool hasDynamic, int64_t collected, CodeWriter &out) {
+/// How a block's shared memory is divided.
+struct SharedMemory {
+  int64_t slots = 0, stageBytes = 0, fragments = 0, tiles = 0;
+  int64_t bytes() const { return slots * stageBytes + (slots ? 4 * 8 * fragments * 256 : 0) + tiles; }
+};
+
+void emitCudaEntry(const GraphCode &graph, const StreamPlan &streams, const SharedMemory &shared, bool hasDynamic,
+                   int64_t collected, CodeWriter &out) {
   const ir::Signature &s = graph.signature;
   Regions regions(s);
   out.line("/// The kernel's parameter: see device/cuda/abi.h.");
@@ -323,19 +338,34 @@ void emitCudaEntry(const GraphCode &graph, bool hasDynamic, int64_t collected, C
   out.line("};");
   out.line();
   out.line("struct Kernel {");
-  out.line("static constexpr int collected = ", collected, ";");
+  out.line("static constexpr int collected = ", collected, ", row_pieces = ", streams.rowPieces(), ";");
+  out.line("static constexpr evt::SharedLayout layout{", shared.slots, ", ", shared.stageBytes, ", ",
+           shared.slots ? "EVT_IN_FLIGHT_BYTES / " + num(shared.stageBytes) : "0", ", ", shared.fragments, "};");
   out.line("static EVT_DEVICE void schedule(evt::DynamicWorker &w, const Program &P) {");
   out.line("if (w.launch->schedule == EVT_STATIC) run_static(w, P);");
   out.line("else if (w.launch->schedule == EVT_TICKET) run_ticket(w, P);");
   if (hasDynamic)
     out.line("else run_dynamic(w, P);");
   out.line("}");
-  out.line("static EVT_DEVICE bool execute(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");
+  out.line(
+      "static __device__ __forceinline__ bool execute(evt::DynamicWorker &w, const Program &P, const evt::Task &task, "
+      "evt::Ring &ring, evt::Results &results, evt::Key &key, uint4 (&rows)[row_pieces ? row_pieces : 1]) {");
   out.line("switch (task.call) {");
   for (unsigned k = 0; k < s.calls.size(); ++k)
-    out.line("case ", k, ": return execute_", k, "(w, P, task);");
+    if (streams.calls[k].form == TaskForm::streamed)
+      out.line("case ", k, ": return execute_", k, "(w, P, task, ring, results, key, rows);");
+    else if (streams.calls[k].form == TaskForm::handedOver)
+      out.line("case ", k, ": return execute_", k, "(w, P, task);");
   out.line("}");
   out.line("return false;");
+  out.line("}");
+  out.line("static EVT_DEVICE void finish(evt::DynamicWorker &w, const Program &P, const evt::Result &result, "
+           "evt::Results &results, evt::Kept &kept) {");
+  out.line("switch (result.task.call) {");
+  for (unsigned k = 0; k < s.calls.size(); ++k)
+    if (streams.calls[k].form == TaskForm::streamed)
+      out.line("case ", k, ": return finish_", k, "(w, P, result, results, kept);");
+  out.line("}");
   out.line("}");
   out.line("};");
 }
@@ -362,17 +392,41 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
     }
     collected = std::max(collected, *n);
   }
+  StreamPlan streams(graph);
   CodeWriter out;
   out.line(headline(graph, "as one persistent kernel for CUDA"));
   out.line("#include \"device/cuda/kernel.h\"");
+  if (streams.streams()) {
+    out.line();
+    out.line("#ifndef EVT_IN_FLIGHT_BYTES // of weights, at once, for each SM");
+    out.line("#define EVT_IN_FLIGHT_BYTES ", cudaBytesInFlight);
+    out.line("#endif");
+  }
   out.line();
   out.line("namespace {");
   out.line();
+  out.line("constexpr int row_pieces = ", std::max<int64_t>(streams.rowPieces(), 1), ";");
+  out.line();
   emitProgram(graph, out);
-  if (!emitDevices(graph, Target::cuda, out, kernel.sharedBytes))
+  SharedMemory shared;
+  if (!emitDevices(graph, Target::cuda, &streams, out, shared.tiles))
     return {};
-  emitOrder(graph, facts, TaskForm::handedOver, out);
-  emitCudaEntry(graph, facts.dynamicRefusal().empty(), collected, out);
+  if (streams.streams()) {
+    shared.stageBytes = streams.stageBytes();
+    shared.fragments = streams.fragments();
+    int64_t room = cudaSharedBytes - shared.tiles - 4 * 8 * shared.fragments * 256;
+    shared.slots = std::min(room, cudaRingBytes) / shared.stageBytes;
+    if (shared.slots < 4) {
+      ir::GraphOp op = s.graph;
+      op.emitOpError("leaves ") << room << " bytes of a block's shared memory for weights, required at least "
+                                << 4 * shared.stageBytes << ": use smaller tiles";
+      return {};
+    }
+  }
+  kernel.sharedBytes = shared.bytes();
+  emitStreamBodies(graph, streams, out);
+  emitOrder(graph, facts, streams.forms(), &streams, out);
+  emitCudaEntry(graph, streams, shared, facts.dynamicRefusal().empty(), collected, out);
   out.line("} // namespace");
   out.line();
   out.line("static_assert(evt::block_threads == ", cudaThreads, ");");
@@ -382,6 +436,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   out.line("}");
   kernel.source = out.take();
   kernel.threads = cudaThreads;
+  kernel.packed = streams.packed;
 
   CodeWriter host;
   host.line(headline(graph, "for the host: what each task waits for and notifies"));
@@ -393,7 +448,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   emitCounts(graph, host);
   emitNotifies(graph, host);
   emitProtocols(graph, host);
-  emitTasks(graph, TaskForm::reported, host);
+  emitTasks(graph, TaskForms(s.calls.size(), TaskForm::reported), host);
   emitExplain(graph, host);
   host.line("} // namespace");
   host.line();

@@ -30,6 +30,7 @@ struct CudaKernel {
   std::string source;  // empty after a diagnostic
   std::string explain; // a host library that enumerates tasks, for the watchdog's report
   int64_t threads = 0, sharedBytes = 0;
+  std::vector<unsigned> packed; // graph arguments whose last two dimensions are tiles of 8 x 32
 };
 CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts);
 

@@ -1,5 +1,7 @@
 #include "ScheduleCode.h"
 
+#include "StreamCode.h"
+
 using namespace mlir;
 
 namespace evt::emit {
@@ -134,12 +136,21 @@ void emitTaskOnTheSpot(const GraphCode &graph, unsigned k, const std::string &gr
 
 /// CUDA: the schedule hands a task over, and the compute warps execute it.
 void emitHandedTask(const GraphCode &graph, unsigned k, const std::string &groups, const std::string &args,
-                    CodeWriter &out) {
+                    bool streams, CodeWriter &out) {
   ir::CallOp op = graph.signature.calls[k];
   std::string list = graph.coordNames(k);
   out.line("template <class Use> EVT_FN inline bool task_", k, "(Use &use, const Program &P", groups,
            graph.coordParams(k), ") {");
-  out.line("return use.w.hand_over(", k, ", linear_", k, "(P", op.isRagged() ? ", groups" : "", list, ")", list, ");");
+  std::string handOver = "use.w.hand_over(" + num(k) + ", linear_" + num(k) + "(P" + (op.isRagged() ? ", groups" : "") +
+                         list + ")" + list + ")";
+  if (streams) {
+    out.line("if (!", handOver, ") return false;");
+    out.line("feed_", op.getCallee().str(), "(*use.w.ring", args, ");");
+    out.line("return true;");
+    out.line("}");
+    return; // emitStreamTasks emits the other roles
+  }
+  out.line("return ", handOver, ";");
   out.line("}");
   out.line("EVT_FN inline bool execute_", k, "(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");
   for (auto [d, c] : llvm::enumerate(graph.coordList(k)))
@@ -157,7 +168,7 @@ void emitHandedTask(const GraphCode &graph, unsigned k, const std::string &group
 
 } // namespace
 
-void emitTasks(const GraphCode &graph, TaskForm form, CodeWriter &out) {
+void emitTasks(const GraphCode &graph, const TaskForms &forms, CodeWriter &out) {
   for (unsigned k = 0; k < graph.signature.calls.size(); ++k) {
     ir::CallOp op = graph.signature.calls[k];
     std::string groups;
@@ -179,15 +190,11 @@ void emitTasks(const GraphCode &graph, TaskForm form, CodeWriter &out) {
     out.line("EVT_FN inline int64_t linear_", k, "([[maybe_unused]] const Program &P", groups, graph.coordParams(k),
              ") { return ", linear.empty() ? "0" : linear, "; }");
 
-    std::string args;
-    auto locals = graph.locals(k);
-    for (Value a : op.getArgs())
-      args += ", " + (a.getType().isIndex() ? graph.expression(a, locals) : "P.m" + num(graph.signature.memoryOf(a)));
-    for (unsigned c = 0; c < op.getNumCoords(); ++c)
-      args += ", c" + num(c);
-    if (form == TaskForm::handedOver)
-      emitHandedTask(graph, k, groups, args, out);
-    else
+    std::string args = argumentList(graph, k);
+    TaskForm form = forms[k];
+    if (form == TaskForm::handedOver || form == TaskForm::streamed)
+      emitHandedTask(graph, k, groups, args, form == TaskForm::streamed, out);
+    else if (form != TaskForm::onCompletion)
       emitTaskOnTheSpot(graph, k, groups,
                         form == TaskForm::reported ? "" : "body_" + op.getCallee().str() + "(w" + args + ");", out);
     if (op.isRagged()) {
@@ -213,10 +220,12 @@ void emitTasks(const GraphCode &graph, TaskForm form, CodeWriter &out) {
   out.line();
 }
 
-void emitStaticSchedule(const GraphCode &graph, const Carried &carried, CodeWriter &out) {
+void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms, CodeWriter &out) {
   out.line("EVT_FN void run_static(evt::Worker &w, const Program &P) {");
   out.line("evt::Polling use{w};");
   walkProgram(graph, bodyOf(graph), out, 0, [&](unsigned k) {
+    if (forms[k] == TaskForm::onCompletion)
+      return;
     Grid g(graph, k);
     unsigned skip = graph.iterations(k), rank = g.extents.size();
     std::string run = "if (!" + taskCall(graph, k, "use") + ") return;";
@@ -276,11 +285,13 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, CodeWrit
   out.line();
 }
 
-void emitTicketSchedule(const GraphCode &graph, const Carried &carried, CodeWriter &out) {
+void emitTicketSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms, CodeWriter &out) {
   out.line("EVT_FN void run_ticket(evt::Worker &w, const Program &P) {");
   out.line("evt::Polling use{w};");
   out.line("int64_t ticket = w.take_ticket(), first = 0;");
   walkProgram(graph, bodyOf(graph), out, 0, [&](unsigned k) {
+    if (forms[k] == TaskForm::onCompletion)
+      return;
     Grid g(graph, k);
     unsigned skip = graph.iterations(k);
     std::vector<std::string> parallel;
@@ -345,13 +356,15 @@ void decodeAll(const GraphCode &graph, unsigned k, const std::string &q, CodeWri
 
 } // namespace
 
-void emitDynamicSchedule(const GraphCode &graph, CodeWriter &out) {
+void emitDynamicSchedule(const GraphCode &graph, const TaskForms &forms, CodeWriter &out) {
   const ir::Signature &s = graph.signature;
   out.line("EVT_FN void run_dynamic(evt::DynamicWorker &w, const Program &P) {");
   out.line("// Tasks that wait for nothing are ready from the start; each worker finds its share of them.");
   for (unsigned k = 0; k < s.calls.size(); ++k) {
     ir::CallOp op = s.calls[k];
     bool waits = !op.getProtocol().front().getOps<ir::WaitOp>().empty();
+    if (forms[k] == TaskForm::onCompletion)
+      continue;
     if (op.isRagged() && op.getRaggedGuard())
       continue; // born when the guard completes
     out.line("{ // ", s.callName(k));
@@ -387,6 +400,8 @@ void emitDynamicSchedule(const GraphCode &graph, CodeWriter &out) {
   out.line("w.work([&](uint32_t call, int64_t q) {");
   out.line("switch (call) {");
   for (unsigned k = 0; k < s.calls.size(); ++k) {
+    if (forms[k] == TaskForm::onCompletion)
+      continue;
     ir::CallOp op = s.calls[k];
     Grid g(graph, k);
     out.line("case ", k, ": {");

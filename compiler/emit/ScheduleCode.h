@@ -20,15 +20,21 @@ namespace evt::emit {
 /// For each call and grid coordinate (iterations first): does the call depend on itself along it?
 using Carried = std::vector<std::vector<bool>>;
 
-/// What `task_K` does: runs the task on the spot (CPU), hands it over to the compute warps, which run `execute_K`
-/// (CUDA), or has no body at all, because it only serves to tell what the task waits for and notifies.
-enum class TaskForm { onTheSpot, handedOver, reported };
+/// How a call's tasks are run.
+enum class TaskForm {
+  onTheSpot,    // by the worker whose schedule comes to it (CPU)
+  handedOver,   // by the compute warps, to which the schedule hands it over (CUDA)
+  streamed,     // the same, its weights fetched ahead and its end left to the epilogue warps (CUDA)
+  onCompletion, // by whoever completes the event it waits for: no schedule hands it out (CUDA)
+  reported      // not at all: it only tells what it waits for and notifies
+};
+using TaskForms = std::vector<TaskForm>;
 
-/// `linear_K`, `task_K<Use>` and, for ragged calls, `Groups_K` and `born_K`.
-void emitTasks(const GraphCode &graph, TaskForm form, CodeWriter &out);
-void emitStaticSchedule(const GraphCode &graph, const Carried &carried, CodeWriter &out);
-void emitTicketSchedule(const GraphCode &graph, const Carried &carried, CodeWriter &out);
-void emitDynamicSchedule(const GraphCode &graph, CodeWriter &out);
+/// `linear_K`, `task_K<Use>` and, for ragged calls, `Groups_K` and `born_K`; for tasks handed over, `execute_K`.
+void emitTasks(const GraphCode &graph, const TaskForms &forms, CodeWriter &out);
+void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms, CodeWriter &out);
+void emitTicketSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms, CodeWriter &out);
+void emitDynamicSchedule(const GraphCode &graph, const TaskForms &forms, CodeWriter &out);
 /// `explain(w, P)`: every task with its waits and notifies, reported and not run.
 void emitExplain(const GraphCode &graph, CodeWriter &out);
 

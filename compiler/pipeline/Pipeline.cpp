@@ -160,6 +160,8 @@ LogicalResult lower(Program &program, const Options &options) {
       program.manifest["target"] = "cuda";
       program.manifest["kernel"] = "explain.so";
       program.manifest["cuda"] = {{"threads", kernel.threads}, {"shared_bytes", kernel.sharedBytes}};
+      for (unsigned argument : kernel.packed)
+        program.manifest["arguments"][argument]["packed"] = {8, 32};
     } else {
       program.source = emit::emitKernel(graph, program.facts);
     }

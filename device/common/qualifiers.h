@@ -9,7 +9,10 @@
 #define EVT_DEVICE
 #endif
 
-/// A function of an emitted kernel.
+/// A function of an emitted kernel, and one whose arguments must stay in registers.
 #define EVT_FN static EVT_DEVICE
+#if defined(__CUDACC__)
+#define EVT_FORCED static __device__ __forceinline__
+#endif
 
 #endif

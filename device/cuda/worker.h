@@ -51,15 +51,18 @@ struct Notification {
 
 inline constexpr int compute_warps = 8, compute_threads = compute_warps * 32;
 inline constexpr int control_thread = compute_threads; // the first of its own warp
-inline constexpr int block_threads = compute_threads + 32;
+inline constexpr int epilogue_warps = 3, epilogue_first = compute_threads + 32;
+inline constexpr int block_threads = epilogue_first + epilogue_warps * 32;
 inline constexpr int compute_barrier = 1; // 0 is the whole block's
 
 /// The part of a block's shared memory that is the same in every kernel.
 struct BlockState {
-  static constexpr int slots = 4; // tasks that control may be ahead
+  static constexpr int slots = 8; // tasks that control may be ahead
   std::uint64_t full[slots], empty[slots];
   Task tasks[slots];
-  std::uint32_t last; // this block was the last to leave
+  std::uint32_t last;    // this block was the last to leave
+  std::uint32_t dead;    // compute runs no more tasks: the launch is being aborted
+  std::uint32_t records; // of the trace
 };
 
 /// Notifies of the running task, in shared memory; only the thread that issues notifies uses them.
@@ -72,6 +75,8 @@ struct Collected {
   __device__ void clear() { count = 0; }
 };
 
+struct Ring;
+
 class Worker {
 public:
   __device__ Worker(const evt_cuda_launch *launch, Control *control, BlockState *block, char *tiles, Notification *room)
@@ -83,6 +88,7 @@ public:
   BlockState *const block;
   const std::uint32_t id, workers;
   Collected collected;
+  Ring *ring = nullptr; // of the role this thread has
 
   __device__ bool aborted() const { return ptx::load_relaxed(launch->abort) != EVT_ABORT_NONE; }
 
@@ -170,12 +176,18 @@ public:
       started = ptx::nanoseconds();
   }
   __device__ void end(std::uint32_t call, std::int64_t task, std::int64_t number, bool notified) {
+    end(call, task, number, notified, taken, started);
+  }
+  __device__ void end(std::uint32_t call, std::int64_t task, std::int64_t number, bool notified, std::uint64_t from,
+                      std::uint64_t ready) {
     if (launch->done && notified)
       launch->done[number] = 1;
-    ++launch->status[id].finished;
-    if (launch->trace && records < launch->trace_records)
-      launch->trace[(std::size_t)id * launch->trace_records + records++] = {call,  id,      task,
-                                                                            taken, started, ptx::nanoseconds()};
+    atomicAdd((unsigned long long *)&launch->status[id].finished, 1ull);
+    if (launch->trace) {
+      const std::uint32_t n = atomicAdd(&block->records, 1u);
+      if (n < launch->trace_records)
+        launch->trace[(std::size_t)id * launch->trace_records + n] = {call, id, task, from, ready, ptx::nanoseconds()};
+    }
   }
 
   //===-- the end -----------------------------------------------------------------------------------------------===//
@@ -218,8 +230,9 @@ private:
 
   char *const tiles;
   std::uint32_t next = 0; // tasks handed over or taken
-  std::uint32_t records = 0;
-  std::uint64_t taken = 0, started = 0;
+
+public:
+  std::uint64_t taken = 0, started = 0; // of the task that leads: for the trace
 };
 
 /// A half-open range of linear task indices.

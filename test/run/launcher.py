@@ -53,6 +53,7 @@ class Value(ctypes.Structure):
 ARGUMENT_TENSOR = 0
 ACCESS_WRITE = 2  # a bit: EVT_ACCESS_READWRITE is 3
 CPU = 1           # kDLCPU
+CUDA = 2          # kDLCUDA
 
 # (code, bits) of a DLDataType -> the NumPy type that holds it; bf16 travels as its bits.
 NUMPY = {(2, 32): np.float32, (4, 16): np.uint16, (2, 16): np.float16, (0, 32): np.int32, (0, 64): np.int64,
@@ -125,6 +126,24 @@ class Program:
             slot.tensor = ctypes.pointer(tensor)
         options = LaunchOptions(ctypes.sizeof(LaunchOptions), workers, schedule.encode(), 10.0, perturb, -1, -1, None,
                                 None)
+        self.library.check(self.library.c.evt_program_launch(self.handle, packed, len(packed), ctypes.byref(options)))
+
+    def enqueue(self, values, stream, schedule, workers=0):
+        """Launches on a CUDA stream without waiting. `values` holds a PyTorch tensor on the GPU for each tensor argument, of
+        the argument's bytes (bf16 or packed weights included), and an int for each index argument, by name."""
+        packed = (Value * len(self.arguments))()
+        alive = []
+        for slot, argument in zip(packed, self.arguments):
+            value = values[argument.name]
+            if not argument.is_tensor:
+                slot.index = value
+                continue
+            shape = (ctypes.c_int64 * max(value.dim(), 1))(*value.shape)
+            tensor = Tensor(value.data_ptr(), Device(CUDA, value.device.index or 0), value.dim(), argument.type,
+                            ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64)), None, 0)
+            alive += [shape, tensor]
+            slot.tensor = ctypes.pointer(tensor)
+        options = LaunchOptions(ctypes.sizeof(LaunchOptions), workers, schedule.encode(), 5.0, 0, -1, -1, None, stream)
         self.library.check(self.library.c.evt_program_launch(self.handle, packed, len(packed), ctypes.byref(options)))
 
     def close(self):

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Times the decode chain on a GPU and checks it: one artifact for every number of tokens.
+
+    run.py --artifact chain.evt --model qwen3-8b [--layers 36] [--tokens 1,8] [--schedules static,ticket,dynamic]
+
+Weights are random and resident on the GPU in the artifact's packed layout. A run's time is that of one launch between two
+events on a stream, the median of --repeats after a warm-up; the residual stream is restored before each. The bound is the
+weights' bytes over --limit TB/s. Logits are compared with a float32 reference made of PyTorch's own operations (‖a-b‖/‖b‖),
+and bit for bit among all runs of a token count. Needs PyTorch.
+"""
+
+import argparse
+import pathlib
+import statistics
+import sys
+
+import torch
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "test" / "run"), str(pathlib.Path(__file__).resolve().parent)]
+
+import launcher
+import program
+
+LAYERS = {"qwen3-8b": 36, "llama-3.2-1b": 16, "qwen3-0.6b": 28, "qwen3-4b": 36}
+
+
+def unpacked(weights):
+    """Rows of one packed matrix: tiles of 8 x 32."""
+    rows, columns = weights.shape
+    return weights.view(rows // 8, columns // 32, 8, 32).permute(0, 2, 1, 3).reshape(rows, columns)
+
+
+class Chain:
+    def __init__(self, dims, layers, seed):
+        self.d, self.qkv, self.ff, self.vocabulary = dims
+        torch.manual_seed(seed)
+
+        def weights(*shape):
+            w = torch.empty(shape, dtype=torch.bfloat16, device="cuda")
+            for part in w if len(shape) == 3 else [w]:
+                part.normal_(0, shape[-1] ** -0.5)
+            return w
+
+        self.layers = layers
+        self.weights = {"w_qkv": weights(layers, self.qkv, self.d), "w_out": weights(layers, self.d, self.d),
+                        "w_gate": weights(layers, self.ff, self.d), "w_up": weights(layers, self.ff, self.d),
+                        "w_down": weights(layers, self.d, self.ff), "w_head": weights(self.vocabulary, self.d)}
+        self.bytes = sum(2 * w.numel() for w in self.weights.values())
+
+    def reference(self, x):
+        def norm(x):
+            return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6)
+
+        def times(x, w):
+            return x @ unpacked(w).float().T
+
+        w = self.weights
+        for l in range(self.layers):
+            q = times(norm(x), w["w_qkv"][l])
+            x = x + times(q[:, :self.d], w["w_out"][l])
+            a = norm(x)
+            h = torch.nn.functional.silu(times(a, w["w_gate"][l])) * times(a, w["w_up"][l])
+            x = x + times(h, w["w_down"][l])
+        a = norm(x)
+        out = torch.empty(len(x), self.vocabulary, device="cuda")
+        for i in range(0, self.vocabulary, 32768):
+            out[:, i:i + 32768] = times(a, w["w_head"][i:i + 32768])
+        return out
+
+
+def measure(chain, compiled, tokens, schedule, repeats, bits):
+    """(median ms, relative error, whether the bits agree with `bits`)."""
+    stream = torch.cuda.Stream()
+    x0 = torch.randn(tokens, chain.d, device="cuda", generator=torch.Generator("cuda").manual_seed(tokens))
+    x, logits = x0.clone(), torch.empty(tokens, chain.vocabulary, device="cuda")
+    values = {"r": x, "logits": logits, **chain.weights}
+    times, first, same = [], None, True
+    with torch.cuda.stream(stream):
+        for i in range(repeats + 3):
+            x.copy_(x0)
+            logits.fill_(float("nan"))
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            begin.record()
+            compiled.enqueue(values, stream.cuda_stream, schedule)
+            end.record()
+            end.synchronize()
+            times.append(begin.elapsed_time(end))
+            found = logits.view(torch.int32)
+            key = tokens
+            if key not in bits:
+                bits[key] = found.clone()
+            same &= bool(torch.equal(found, bits[key]))
+    expected = chain.reference(x0)
+    error = ((logits - expected).norm() / expected.norm()).item()
+    return statistics.median(times[3:]), error, same
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--artifact", required=True)
+    parser.add_argument("--library", default=str(ROOT / "build" / "lib" / "libevt_runtime.so"))
+    parser.add_argument("--model", choices=program.MODELS)
+    parser.add_argument("--dims", help="hidden,qkv,feed-forward,vocabulary")
+    parser.add_argument("--layers", type=int)
+    parser.add_argument("--tokens", default="1,8")
+    parser.add_argument("--schedules", default="static,ticket,dynamic")
+    parser.add_argument("--repeats", type=int, default=21)
+    parser.add_argument("--limit", type=float, default=4.71, help="the memory limit, TB/s")
+    options = parser.parse_args()
+    torch.backends.cuda.matmul.allow_tf32 = False
+    dims = program.MODELS[options.model] if options.model else tuple(int(n) for n in options.dims.split(","))
+    chain = Chain(dims, options.layers or LAYERS.get(options.model, 4), seed=1)
+    compiled = launcher.Library(options.library).load(options.artifact)
+    bound = chain.bytes / options.limit / 1e9
+    print(f"{options.model or options.dims}: {chain.layers} layers, {chain.bytes / 1e9:.3f} GB, bound {bound:.4f} ms", flush=True)
+    failed, bits = 0, {}
+    for tokens in (int(n) for n in options.tokens.split(",")):
+        for schedule in options.schedules.split(","):
+            ms, error, same = measure(chain, compiled, tokens, schedule, options.repeats, bits)
+            good = error < 2e-2 and same
+            failed += not good
+            print(f"  tokens {tokens:3} {schedule:8} {ms:8.4f} ms  {100 * bound / ms:5.1f} % of the bound  error {error:.2e}"
+                  f"  {'same bits' if same else 'OTHER BITS'}{'' if good else '  FAILED'}", flush=True)
+    compiled.close()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

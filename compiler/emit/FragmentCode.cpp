@@ -1,0 +1,332 @@
+#include "FragmentCode.h"
+
+#include "ScalarCode.h"
+#include "TileValues.h"
+
+#include "compiler/roles/StreamedProduct.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace evt::emit {
+
+namespace {
+
+constexpr int64_t rows = roles::tokenRows;
+/// Columns of a tile whose elements a lane holds one by one; wider ones are walked.
+constexpr int64_t mostColumns = 64;
+constexpr unsigned mostKept = 4; // device/cuda/stream.h, Kept
+
+std::string num(int64_t n) { return std::to_string(n); }
+
+/// Columns of lane's element `n` of a row of fragments.
+std::string columnOf(int64_t n) { return "col + " + num(n / 2 * 8 + n % 2); }
+
+bool isRowTile(RankedTensorType t) { return t.getRank() == 1 ? t.getDimSize(0) == rows : false; }
+bool isFragmentTile(RankedTensorType t) {
+  return t.getRank() == 2 && t.getDimSize(0) == rows && t.getDimSize(1) % 8 == 0 && t.getDimSize(1) <= mostColumns;
+}
+
+bool reduces(Value v) {
+  Operation *op = v.getDefiningOp();
+  return op && (isa<linalg::ReduceOp>(op) || llvm::any_of(op->getOperands(), reduces));
+}
+
+} // namespace
+
+FragmentCode::FragmentCode(ir::DeviceOp device, ArrayRef<std::string> arguments, CodeWriter &out)
+    : device(device), out(out) {
+  for (auto [a, n] : llvm::zip(device.getBody().getArguments(), arguments))
+    names[a] = n;
+}
+
+bool FragmentCode::fail(Operation *op, const std::string &why) {
+  if (reason.empty())
+    reason = "'" + op->getName().getStringRef().str() + "' " + why;
+  return false;
+}
+
+std::string FragmentCode::fresh(const char *prefix) { return prefix + num(next++); }
+
+std::string FragmentCode::variable(Type type, const std::string &expression) {
+  std::string n = fresh("v");
+  out.line("const ", cppType(type), " ", n, " = ", expression, ";");
+  return n;
+}
+
+std::string FragmentCode::scalar(Value v) {
+  auto it = names.find(v);
+  if (it != names.end())
+    return it->second;
+  if (auto c = v.getDefiningOp<arith::ConstantOp>())
+    return cppLiteral(c.getValue());
+  if (v.getDefiningOp())
+    fail(v.getDefiningOp(), "has no form on fragments");
+  return "0";
+}
+
+std::string FragmentCode::keyOf(Value v, Index index) const {
+  std::string key = num(reinterpret_cast<intptr_t>(v.getAsOpaquePointer()));
+  for (const std::string &i : index)
+    key += "," + i;
+  return key;
+}
+
+bool FragmentCode::isStreaming(Value v) const {
+  return llvm::any_of(streaming, [&](BlockArgument a) { return roles::dependsOn(v, a); }) || [&] {
+    for (auto &[tile, first] : given)
+      if (v == tile)
+        return true;
+    Operation *op = v.getDefiningOp();
+    return op && llvm::any_of(op->getOperands(), [&](Value o) { return isStreaming(o); });
+  }();
+}
+
+/// The element of `v` at `index`: a literal, or a variable that is declared now unless it is known.
+std::string FragmentCode::element(Value v, Index index) {
+  if (!reason.empty())
+    return "0";
+  auto it = known.find(keyOf(v, index));
+  if (it != known.end())
+    return it->second;
+  std::string text = compute(v, index);
+  known[keyOf(v, index)] = text;
+  return text;
+}
+
+std::string FragmentCode::compute(Value v, Index index) {
+  if (auto it = given.find(v); it != given.end()) {
+    // `col + K` is element K/8*2 + K%2 of the row.
+    int64_t k = std::stoll(StringRef(index[1]).substr(StringRef("col + ").size()).str());
+    return "s[" + num(it->second + k / 8 * 2 + k % 8) + "]";
+  }
+  Operation *op = v.getDefiningOp();
+  if (!op)
+    return "0";
+  Type type = tileType(v).getElementType();
+  if (auto c = dyn_cast<arith::ConstantOp>(op)) {
+    auto splat = dyn_cast<SplatElementsAttr>(c.getValue());
+    if (!splat)
+      return fail(op, "is a table of constants"), "0";
+    return cppLiteral(splat.getSplatValue<Attribute>());
+  }
+  if (auto s = dyn_cast<tensor::SplatOp>(op))
+    return scalar(s.getInput());
+  if (auto f = dyn_cast<linalg::FillOp>(op))
+    return scalar(f.getInputs()[0]);
+  if (auto i = dyn_cast<ir::IotaOp>(op))
+    return "(" + cppType(type) + ")(" + index[i.getDim()] + ")";
+  if (auto b = dyn_cast<linalg::BroadcastOp>(op)) {
+    SmallVector<std::string> source;
+    for (auto [d, i] : llvm::enumerate(index))
+      if (!llvm::is_contained(b.getDimensions(), (int64_t)d))
+        source.push_back(i);
+    return element(b.getInput(), source);
+  }
+  if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op)) {
+    // Dimensions of 1 come and go; the others keep their order.
+    SmallVector<std::string> live, source;
+    RankedTensorType from = tileType(op->getOperand(0)), to = tileType(v);
+    SmallVector<int64_t> liveFrom, liveTo;
+    for (auto [d, i] : llvm::enumerate(index))
+      if (to.getDimSize(d) != 1)
+        live.push_back(i), liveTo.push_back(to.getDimSize(d));
+    for (int64_t n : from.getShape()) {
+      if (n != 1)
+        liveFrom.push_back(n);
+      source.push_back(n == 1 || liveFrom.size() > live.size() ? "0" : live[liveFrom.size() - 1]);
+    }
+    if (liveFrom != liveTo)
+      return fail(op, "changes more than dimensions of 1"), "0";
+    return element(op->getOperand(0), source);
+  }
+  if (auto l = dyn_cast<ir::LoadOp>(op))
+    return loaded(l, index);
+  if (isa<linalg::ReduceOp>(op))
+    return reduced(op, index);
+  if (isElementwise(op)) {
+    SmallVector<std::string> operands;
+    for (Value o : op->getOperands())
+      operands.push_back(isa<RankedTensorType>(o.getType()) ? element(o, index) : scalar(o));
+    if (auto e = elementExpression(op, operands))
+      return variable(type, *e);
+  }
+  fail(op, "has no form on fragments");
+  return "0";
+}
+
+/// The memory's indices of an element of a tile: dimensions of the box that the tile dropped have size 1.
+std::string FragmentCode::place(ValueRange offsets, ArrayRef<int64_t> sizes, RankedTensorType tile, Index index) {
+  std::string text;
+  unsigned at = 0;
+  for (auto [d, offset] : llvm::enumerate(offsets)) {
+    // A tile's dimension belongs to the first of the remaining ones of its size that leaves enough for the rest.
+    bool mine = at < index.size() && sizes[d] == tile.getDimSize(at) &&
+                (sizes[d] != 1 || offsets.size() - d <= index.size() - at);
+    std::string i = mine ? index[at++] : "0";
+    text += (d ? ", " : "") + scalar(offset) + (i == "0" ? "" : " + " + i);
+  }
+  return text.empty() ? "0" : text;
+}
+
+std::string FragmentCode::loaded(ir::LoadOp op, Index index) {
+  RankedTensorType t = tileType(op.getTile());
+  if (op.getTable())
+    return fail(op, "goes through a table"), "0";
+  std::string type = cppType(t.getElementType()), fill = cppFloat(op.getFill().convertToDouble(), t.getElementType());
+  if (!isa<FloatType>(t.getElementType()))
+    fill = "(" + type + ")" + num((int64_t)op.getFill().convertToDouble());
+  StringRef column = index.empty() ? StringRef() : StringRef(index.back());
+  int64_t k;
+  if (column.consume_front("col + ") && !column.getAsInteger(10, k) && op.getSizes().back() == t.getShape().back()) {
+    SmallVector<std::string> even(index), odd(index);
+    even.back() = "col + " + num(k / 2 * 2);
+    odd.back() = "col + " + num(k / 2 * 2 + 1);
+    std::string n = fresh("v");
+    out.line("const evt::Pair<", type, "> ", n, " = evt::load_pair(", scalar(op.getMemory()), ", {",
+             place(op.getOffsets(), op.getSizes(), t, even), "}, ", fill, ");");
+    known[keyOf(op.getTile(), even)] = n + ".first";
+    known[keyOf(op.getTile(), odd)] = n + ".second";
+    return n + (k % 2 ? ".second" : ".first");
+  }
+  return variable(t.getElementType(), "evt::load_element(" + scalar(op.getMemory()) + ", {" +
+                                          place(op.getOffsets(), op.getSizes(), t, index) + "}, " + fill + ")");
+}
+
+std::string FragmentCode::reduced(Operation *operation, Index index) {
+  auto op = cast<linalg::ReduceOp>(operation);
+  RankedTensorType t = tileType(op.getInputs()[0]);
+  if (t.getRank() != 2 || t.getDimSize(0) != rows || op.getDimensions().size() != 1 || op.getDimensions()[0] != 1 ||
+      index[0] != "g" || t.getDimSize(1) % 8)
+    return fail(op, "does not reduce rows of fragments"), "0";
+  StringRef combiner = op.getCombiner().front().front().getName().stripDialect();
+  std::string o = combiner.starts_with("add")   ? "evt::tile::Add"
+                  : combiner.starts_with("mul") ? "evt::tile::Mul"
+                  : combiner.starts_with("max") ? "evt::tile::Max"
+                                                : "evt::tile::Min";
+  std::string type = cppType(t.getElementType()), r = fresh("r");
+  auto at = [&](const std::string &column) {
+    SmallVector<std::string> i{"g", column};
+    return element(op.getInputs()[0], i);
+  };
+  if (t.getDimSize(1) <= mostColumns) {
+    std::string first = at(columnOf(0));
+    out.line(type, " ", r, " = ", first, ";");
+    for (int64_t n = 1; n < t.getDimSize(1) / 4; ++n) {
+      std::string v = at(columnOf(n));
+      out.line(r, " = ", o, "::apply(", r, ", ", v, ");");
+    }
+  } else {
+    auto outside = known; // variables of the loop are not known after it
+    std::string first = at("c"), q = fresh("q");
+    out.line(type, " ", r, " = ", first, ";");
+    out.line("#pragma unroll 16");
+    out.line("for (int ", q, " = c + 4; ", q, " < ", t.getDimSize(1), "; ", q, " += 4) {");
+    std::string v = at(q);
+    out.line(r, " = ", o, "::apply(", r, ", ", v, ");");
+    out.line("}");
+    known = outside;
+  }
+  std::string init = element(op.getInits()[0], index);
+  return variable(t.getElementType(), o + "::apply(" + init + ", evt::combine_row<" + o + ">(" + r + "))");
+}
+
+/// Row values that broadcasts need and that only the key decides.
+void FragmentCode::emitKept() {
+  SmallVector<Value> values;
+  device.getBody().walk([&](linalg::BroadcastOp b) {
+    Value v = b.getInput();
+    if (isRowTile(tileType(v)) && !llvm::is_contained(b.getDimensions(), (int64_t)0) && reduces(v) && !isStreaming(v) &&
+        tileType(v).getElementType().isF32() && !llvm::is_contained(values, v))
+      values.push_back(v);
+  });
+  if (values.empty() || values.size() > mostKept)
+    return;
+  std::string g = "g";
+  out.line("if (fresh) {");
+  auto outside = known;
+  SmallVector<std::string> computed;
+  for (Value v : values)
+    computed.push_back(element(v, g));
+  for (auto [i, text] : llvm::enumerate(computed))
+    out.line("kept.value[", i, "] = ", text, ";");
+  known = outside;
+  out.line("}");
+  for (Value v : values)
+    known[keyOf(v, g)] = "kept.value[" + num(kept++) + "]";
+}
+
+void FragmentCode::emitStore(ir::StoreOp op) {
+  RankedTensorType t = tileType(op.getTile());
+  if (op.getTable()) {
+    fail(op, "goes through a table");
+    return;
+  }
+  std::string memory = scalar(op.getMemory());
+  if (isFragmentTile(t)) {
+    for (int64_t n = 0; n < t.getDimSize(1) / 4; n += 2) {
+      SmallVector<std::string> even{"g", columnOf(n)}, odd{"g", columnOf(n + 1)};
+      std::string first = element(op.getTile(), even), second = element(op.getTile(), odd);
+      std::string at = place(op.getOffsets(), op.getSizes(), t, even);
+      if (op.getSizes().back() == t.getShape().back()) {
+        out.line("evt::store_pair(", memory, ", {", at, "}, ", first, ", ", second, ");");
+      } else {
+        out.line("evt::store_element(", memory, ", {", at, "}, ", first, ");");
+        out.line("evt::store_element(", memory, ", {", place(op.getOffsets(), op.getSizes(), t, odd), "}, ", second,
+                 ");");
+      }
+    }
+    return;
+  }
+  SmallVector<std::string> index{"g"};
+  if (t.getRank() == 2 && t.getDimSize(0) == rows && t.getDimSize(1) == 1)
+    index.push_back("0");
+  else if (!isRowTile(t)) {
+    fail(op, "stores a tile that is no fragment");
+    return;
+  }
+  std::string value = element(op.getTile(), index);
+  out.line("if (c == 0) evt::store_element(", memory, ", {", place(op.getOffsets(), op.getSizes(), t, index), "}, ",
+           value, ");");
+}
+
+bool FragmentCode::emit(std::string &why) {
+  out.line("[[maybe_unused]] const int g = evt::fragment_row(), c = evt::fragment_quarter(), col = 2 * c;");
+  // Index arithmetic first: it is cheap, and used at any depth.
+  for (Operation &op : device.getBody().front()) {
+    if (op.getNumResults() != 1 || !op.getResult(0).getType().isIndex() || isa<arith::ConstantOp>(op))
+      continue;
+    SmallVector<std::string> operands;
+    std::optional<std::string> e;
+    if (auto v = dyn_cast<ir::ValidOp>(op))
+      e = "evt::valid(" + scalar(v.getOffset()) + ", " + num(v.getSize()) + ", " + scalar(v.getMemory()) + ".dims[" +
+          num(v.getDim()) + "])";
+    else if (auto d = dyn_cast<memref::DimOp>(op))
+      e = scalar(d.getSource()) + ".dims[" + scalar(d.getIndex()) + "]";
+    else if (!isa<ir::ReadOp>(op)) {
+      for (Value o : op.getOperands())
+        operands.push_back(scalar(o));
+      e = indexExpression(&op, operands);
+    }
+    if (!e)
+      fail(&op, "has no form on fragments");
+    else
+      names[op.getResult(0)] = variable(op.getResult(0).getType(), *e);
+  }
+  emitKept();
+  for (Operation &op : device.getBody().front()) {
+    if (auto s = dyn_cast<ir::StoreOp>(op))
+      emitStore(s);
+    else if (isa<scf::ForOp>(op) && llvm::none_of(op.getResults(), [&](Value r) { return given.count(r); }))
+      fail(&op, "has no form on fragments");
+  }
+  why = reason;
+  return reason.empty();
+}
+
+} // namespace evt::emit

@@ -1,0 +1,67 @@
+// C++ for a tile program that one warp runs on fragments: tiles of 8 rows, of which lane l holds row l/4 (`g` in
+// emitted code) and, of every 8 columns, 2 (l%4) and the one after it (`col`, `col + 1`). The four lanes of a row share
+// what has one value a row.
+//
+// Everything is an expression of its index, computed where a store needs it and then kept in a variable; nothing is in
+// shared memory. A reduction along a row goes over the lane's own elements and then over the row's lanes. A row's value
+// that does not depend on the streaming coordinates is computed once and kept from task to task.
+#pragma once
+
+#include "CodeWriter.h"
+
+#include "compiler/ir/Evt.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <string>
+#include <vector>
+
+namespace evt::emit {
+
+class FragmentCode {
+public:
+  /// `arguments` are the names of the device function's arguments and coordinates.
+  FragmentCode(ir::DeviceOp device, llvm::ArrayRef<std::string> arguments, CodeWriter &out);
+
+  /// The elements of `tile` are `s[first]`, `s[first + 1]`, …: two for every 8 columns.
+  void setFragments(mlir::Value tile, unsigned first) { given[tile] = first; }
+  /// Coordinates whose change does not end what is kept; `kept` is in scope then, and `fresh` says that it is to be
+  /// filled.
+  void setStreaming(llvm::ArrayRef<mlir::BlockArgument> coordinates) {
+    streaming.assign(coordinates.begin(), coordinates.end());
+  }
+
+  /// Emits the whole body. False, with the reason, if something has no form on fragments; `out` is not to be used then.
+  bool emit(std::string &why);
+
+  /// Row values that are kept.
+  unsigned keptValues() const { return kept; }
+
+private:
+  using Index = llvm::ArrayRef<std::string>;
+
+  bool fail(mlir::Operation *op, const std::string &reason);
+  std::string fresh(const char *prefix);
+  std::string scalar(mlir::Value v);
+  std::string element(mlir::Value v, Index index);
+  std::string compute(mlir::Value v, Index index);
+  std::string loaded(ir::LoadOp op, Index index);
+  std::string reduced(mlir::Operation *op, Index index);
+  std::string variable(mlir::Type type, const std::string &expression);
+  std::string keyOf(mlir::Value v, Index index) const;
+  std::string place(mlir::ValueRange offsets, llvm::ArrayRef<int64_t> sizes, mlir::RankedTensorType tile, Index index);
+  void emitKept();
+  void emitStore(ir::StoreOp op);
+  bool isStreaming(mlir::Value v) const;
+
+  ir::DeviceOp device;
+  CodeWriter &out;
+  llvm::DenseMap<mlir::Value, std::string> names; // scalars and memories
+  llvm::DenseMap<mlir::Value, unsigned> given;
+  llvm::SmallVector<mlir::BlockArgument> streaming;
+  llvm::StringMap<std::string> known; // variables by value and index
+  unsigned next = 0, kept = 0;
+  std::string reason;
+};
+
+} // namespace evt::emit

@@ -1,0 +1,290 @@
+#include "StreamCode.h"
+
+#include "FragmentCode.h"
+#include "ScalarCode.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace mlir;
+
+namespace evt::emit {
+
+namespace {
+
+std::string num(int64_t n) { return std::to_string(n); }
+
+struct Parameters {
+  explicit Parameters(ir::DeviceOp device) {
+    for (auto [i, arg] : llvm::enumerate(device.getBody().getArguments())) {
+      names.push_back("a" + num(i));
+      if (auto m = dyn_cast<MemRefType>(arg.getType()))
+        list += ", [[maybe_unused]] const evt::Memory<" + cppType(m.getElementType()) + ", " + num(m.getRank()) +
+                "> &a" + num(i);
+      else
+        list += ", [[maybe_unused]] int64_t a" + num(i);
+    }
+  }
+  std::vector<std::string> names;
+  std::string list;
+};
+
+/// Index arithmetic of a device function, outside its loop and, step by step, inside.
+class IndexCode {
+public:
+  IndexCode(ir::DeviceOp device, const Parameters &parameters, CodeWriter &out) : out(out) {
+    for (auto [a, n] : llvm::zip(device.getBody().getArguments(), parameters.names))
+      names[a] = n;
+    emit(device.getBody().front());
+  }
+  void emit(Block &block) {
+    for (Operation &op : block) {
+      if (op.getNumResults() != 1 || !op.getResult(0).getType().isIndex() || isa<arith::ConstantOp>(op))
+        continue;
+      SmallVector<std::string> operands;
+      for (Value o : op.getOperands())
+        operands.push_back(o.getType().isIndex() ? name(o) : "");
+      std::string n = "v" + num(next++);
+      auto e = indexExpression(&op, operands);
+      if (!e)
+        continue; // what a tile needs, not what the products' operands need
+      out.line("[[maybe_unused]] const int64_t ", n, " = ", *e, ";");
+      names[op.getResult(0)] = n;
+    }
+  }
+  std::string name(Value v) {
+    auto it = names.find(v);
+    if (it != names.end())
+      return it->second;
+    if (auto c = v.getDefiningOp<arith::ConstantOp>())
+      return cppLiteral(c.getValue());
+    return "0";
+  }
+  void set(Value v, const std::string &n) { names[v] = n; }
+
+private:
+  CodeWriter &out;
+  DenseMap<Value, std::string> names;
+  unsigned next = 0;
+};
+
+std::string offsets(IndexCode &index, ValueRange values, const std::string &row, const std::string &column) {
+  std::string text;
+  for (auto [d, v] : llvm::enumerate(values)) {
+    text += (d ? ", " : "") + index.name(v);
+    if (d + 2 == values.size() && !row.empty())
+      text += " + " + row;
+    if (d + 1 == values.size() && !column.empty())
+      text += " + " + column;
+  }
+  return text;
+}
+
+void emitFeed(ir::DeviceOp device, const roles::StreamedProduct &product, CodeWriter &out) {
+  Parameters parameters(device);
+  std::string name = device.getSymName().str();
+  out.line("// ", name, ", loader: its weights, stage by stage");
+  out.line("EVT_FN void feed_", name, "(evt::Ring &ring", parameters.list, ") {");
+  IndexCode index(device, parameters, out);
+  out.line("#pragma unroll 1");
+  out.line("for (int64_t k = ", product.lower, "; k < ", product.lower + product.stages * product.step,
+           "; k += ", product.step, ") {");
+  scf::ForOp loop = product.loop;
+  index.set(loop.getInductionVar(), "k");
+  index.emit(*loop.getBody());
+  for (const auto &w : product.weights) {
+    ir::LoadOp load = w.load;
+    for (int64_t f = 0; f < w.fragments; ++f)
+      out.line("ring.send(evt::packed(", index.name(load.getMemory()), ", {",
+               offsets(index, load.getOffsets(), f ? num(8 * f) : "", ""), "}), ", product.stageBytes(), ");");
+  }
+  out.line("}");
+  out.line("}");
+}
+
+void emitRows(ir::DeviceOp device, const roles::StreamedProduct &product, CodeWriter &out) {
+  Parameters parameters(device);
+  std::string name = device.getSymName().str();
+  int64_t blocks = product.blocks();
+  out.line("// ", name, ", compute: the rows it multiplies, in registers");
+  out.line("EVT_FORCED void rows_", name, "(uint4 *rows", parameters.list, ") {");
+  out.line("const int g = evt::fragment_row(), c = evt::fragment_quarter(), warp = (int)threadIdx.x / 32;");
+  IndexCode index(device, parameters, out);
+  out.line("#pragma unroll");
+  out.line("for (int s = 0; s < ", product.stages, "; ++s) {");
+  out.line("const int64_t k = ", product.lower, " + s * ", product.step, ";");
+  scf::ForOp loop = product.loop;
+  index.set(loop.getInductionVar(), "k");
+  index.emit(*loop.getBody());
+  ir::LoadOp load = product.rows;
+  for (int64_t b = 0; b < blocks; ++b)
+    out.line("rows[s * ", blocks, " + ", b, "] = evt::row_piece(", index.name(load.getMemory()), ", {",
+             offsets(index, load.getOffsets(), "g", "(warp * " + num(blocks) + " + " + num(b) + ") * 32 + c * 8"),
+             "});");
+  out.line("}");
+  out.line("}");
+}
+
+void emitFinish(ir::DeviceOp device, const roles::StreamedProduct &product, CodeWriter &out) {
+  Parameters parameters(device);
+  std::string name = device.getSymName().str(), why;
+  out.line("// ", name, ", epilogue: what follows the product");
+  out.line("EVT_FN void finish_", name, "(const float (&s)[", 2 * product.fragments(),
+           "], [[maybe_unused]] evt::Kept &kept, [[maybe_unused]] bool fresh", parameters.list, ") {");
+  FragmentCode code(device, parameters.names, out);
+  unsigned first = 0;
+  scf::ForOp loop = product.loop;
+  for (auto [result, weight] : llvm::zip(loop.getResults(), product.weights)) {
+    code.setFragments(result, first);
+    first += 2 * weight.fragments;
+  }
+  SmallVector<BlockArgument> streaming;
+  for (unsigned c : product.streaming)
+    streaming.push_back(device.getCoord(c));
+  code.setStreaming(streaming);
+  code.emit(why);
+  out.line("}");
+}
+
+/// Names of the coordinates that decide which rows a task has.
+std::string keyList(const GraphCode &graph, unsigned k, const roles::StreamedProduct &product) {
+  std::string text;
+  unsigned skip = graph.iterations(k);
+  for (auto [i, c] : llvm::enumerate(graph.coordList(k)))
+    if (i < skip || !llvm::is_contained(product.streaming, (unsigned)i - skip))
+      text += (text.empty() ? "" : ", ") + c;
+  return text.empty() ? "0" : text;
+}
+
+/// Whether what a task waits for depends on the streaming coordinates, so that every task has to wait.
+bool waitsEveryTime(const GraphCode &graph, unsigned k, const roles::StreamedProduct &product) {
+  ir::CallOp call = graph.signature.calls[k];
+  bool depends = false;
+  for (auto &[value, name] : graph.locals(k))
+    for (unsigned c : product.streaming)
+      if (auto argument = dyn_cast<BlockArgument>(value); argument && name == "c" + num(c))
+        call.getProtocol().walk([&](ir::WaitOp w) {
+          for (Value v : w->getOperands())
+            depends |= roles::dependsOn(v, argument);
+        });
+  return depends;
+}
+
+void declareCoords(const GraphCode &graph, unsigned k, CodeWriter &out) {
+  for (auto [d, c] : llvm::enumerate(graph.coordList(k)))
+    out.line("[[maybe_unused]] const int64_t ", c, " = task.coord[", d, "];");
+}
+
+std::string notifyLambda(const GraphCode &graph, unsigned k) {
+  std::string list = graph.coordNames(k), call = "notifies_" + num(k) + "(use, P" + list + ");";
+  return "[&] { if (w.launch->schedule == EVT_DYNAMIC) { evt::Triggering use{w}; " + call +
+         " } else { evt::Polling use{w}; " + call + " } }";
+}
+
+void emitStreamTask(const GraphCode &graph, const StreamPlan &plan, unsigned k, CodeWriter &out) {
+  const roles::StreamedProduct &product = *plan.calls[k].product;
+  ir::CallOp call = graph.signature.calls[k];
+  std::string device = call.getCallee().str(), args = argumentList(graph, k), list = graph.coordNames(k);
+  out.line("// ", graph.signature.callName(k));
+  out.line("EVT_FORCED bool execute_", k,
+           "(evt::DynamicWorker &w, const Program &P, const evt::Task &task, evt::Ring &ring, evt::Results &results, "
+           "evt::Key &key, uint4 (&rows)[row_pieces]) {");
+  declareCoords(graph, k, out);
+  out.line("const int64_t rows_of[] = {", keyList(graph, k, product), "};");
+  out.line("return evt::run_stream<", product.stages, ", ", product.blocks(), ", ", product.fragments(), ", ",
+           product.isBfloat16 ? "true" : "false", ">(");
+  out.line("    w, task, ring, results, key, rows_of, rows, ", waitsEveryTime(graph, k, product) ? "true" : "false",
+           ",");
+  out.line("    [&] { evt::Polling use{w}; return waits_", k, "(use, P", list, "); },");
+  out.line("    [&] { rows_", device, "(rows", args, "); });");
+  out.line("}");
+  out.line(
+      "EVT_FN void finish_", k,
+      "(evt::DynamicWorker &w, const Program &P, const evt::Result &result, evt::Results &results, evt::Kept &kept) {");
+  out.line("const evt::Task &task = result.task;");
+  declareCoords(graph, k, out);
+  out.line("float s[", 2 * product.fragments(), "];");
+  out.line("results.take<", product.fragments(), ">(s);");
+  out.line("const int64_t rows_of[] = {", keyList(graph, k, product), "};");
+  out.line("const bool fresh = kept.key.changes(", k, ", rows_of);");
+  out.line("finish_", device, "(s, kept, fresh", args, ");");
+  std::string end = "evt::end_task(w, " + num(k) + ", task.index, P.c" + num(k) +
+                    "_first + task.index, result.taken, result.started, ";
+  ir::NotifyOp notify;
+  call.getProtocol().walk([&](ir::NotifyOp n) { notify = n; });
+  auto inlined = notify ? plan.onCompletion.find(graph.signature.eventOf(notify.getEvent())) : plan.onCompletion.end();
+  if (inlined == plan.onCompletion.end()) {
+    out.line(end, notifyLambda(graph, k), ");");
+  } else {
+    auto [e, m] = *inlined;
+    auto locals = graph.locals(k);
+    std::string element, indices;
+    for (auto [d, v] : llvm::enumerate(notify.getLower())) {
+      std::string i = graph.expression(v, locals);
+      indices += ", " + i;
+      element = element.empty() ? i : "(" + element + ") * P.e" + num(e) + "_" + num(d) + " + " + i;
+    }
+    out.line("bool last = false;");
+    out.line("if (!w.injected(", k, ", task.index)) last = evt::arrive_last(P.e", e, " + ",
+             element.empty() ? "0" : element, ", count_", e, "(P", indices, "));");
+    out.line(end, "[] {});");
+    out.line("if (last) inline_", m, "(w, P", indices, ");");
+  }
+  out.line("}");
+}
+
+} // namespace
+
+std::string argumentList(const GraphCode &graph, unsigned k) {
+  ir::CallOp op = graph.signature.calls[k];
+  std::string args;
+  auto locals = graph.locals(k);
+  for (Value a : op.getArgs())
+    args += ", " + (a.getType().isIndex() ? graph.expression(a, locals) : "P.m" + num(graph.signature.memoryOf(a)));
+  for (unsigned c = 0; c < op.getNumCoords(); ++c)
+    args += ", c" + num(c);
+  return args;
+}
+
+void emitStreamBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out) {
+  llvm::SmallPtrSet<Operation *, 8> streamed, inlined;
+  for (unsigned k = 0; k < plan.calls.size(); ++k) {
+    ir::DeviceOp device = ir::calleeOf(graph.signature.calls[k]);
+    if (plan.calls[k].form == TaskForm::streamed && streamed.insert(device).second) {
+      emitFeed(device, *plan.calls[k].product, out);
+      emitRows(device, *plan.calls[k].product, out);
+      emitFinish(device, *plan.calls[k].product, out);
+      out.line();
+    } else if (plan.calls[k].form == TaskForm::onCompletion && inlined.insert(device).second) {
+      Parameters parameters(device);
+      std::string why;
+      out.line("// ", device.getSymName().str(), ", run by the warp that completes its event");
+      std::string list = parameters.list.empty() ? "" : parameters.list.substr(2);
+      out.line("EVT_FN void fragment_", device.getSymName().str(), "(", list, ") {");
+      FragmentCode(device, parameters.names, out).emit(why);
+      out.line("}");
+      out.line();
+    }
+  }
+}
+
+void emitStreamTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out) {
+  for (unsigned k = 0; k < plan.calls.size(); ++k) {
+    if (plan.calls[k].form != TaskForm::onCompletion)
+      continue;
+    std::string args = argumentList(graph, k), task = "linear_" + num(k) + "(P" + graph.coordNames(k) + ")";
+    out.line("// ", graph.signature.callName(k), ": its event is complete");
+    out.line("EVT_FN void inline_", k, "(evt::DynamicWorker &w, const Program &P", graph.coordParams(k), ") {");
+    out.line("const uint64_t now = w.launch->trace ? evt::ptx::nanoseconds() : 0;");
+    ir::CallOp op = graph.signature.calls[k];
+    out.line("fragment_", op.getCallee().str(), "(", args.substr(2), ");");
+    out.line("const int64_t task = ", task, ";");
+    out.line("evt::end_task(w, ", k, ", task, P.c", k, "_first + task, now, now, ", notifyLambda(graph, k), ");");
+    out.line("}");
+  }
+  for (unsigned k = 0; k < plan.calls.size(); ++k)
+    if (plan.calls[k].form == TaskForm::streamed)
+      emitStreamTask(graph, plan, k, out);
+}
+
+} // namespace evt::emit

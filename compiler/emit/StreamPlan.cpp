@@ -1,0 +1,178 @@
+#include "FragmentCode.h"
+#include "StreamCode.h"
+
+#include "llvm/ADT/SmallSet.h"
+
+using namespace mlir;
+
+namespace evt::emit {
+
+namespace {
+
+bool readsTables(ir::CallOp call) {
+  return call.getProtocol().walk([](ir::ReadOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+std::vector<std::string> anyNames(ir::DeviceOp device) {
+  return std::vector<std::string>(device.getBody().getNumArguments(), "x");
+}
+
+/// Whether everything but the products has a form on fragments.
+bool hasFragmentForm(ir::DeviceOp device, const roles::StreamedProduct *product, std::string &why) {
+  CodeWriter scratch;
+  FragmentCode code(device, anyNames(device), scratch);
+  if (product) {
+    unsigned first = 0;
+    scf::ForOp loop = product->loop;
+    for (auto [result, weight] : llvm::zip(loop.getResults(), product->weights)) {
+      code.setFragments(result, first);
+      first += 2 * weight.fragments;
+    }
+  }
+  return code.emit(why);
+}
+
+} // namespace
+
+StreamPlan::StreamPlan(const GraphCode &graph) : calls(graph.signature.calls.size()) {
+  matchProducts(graph);
+  dropUnpackable(graph);
+  findInlined(graph);
+}
+
+void StreamPlan::matchProducts(const GraphCode &graph) {
+  const ir::Signature &s = graph.signature;
+  for (auto [k, plan] : llvm::enumerate(calls)) {
+    ir::CallOp call = s.calls[k];
+    ir::DeviceOp device = ir::calleeOf(call);
+    if (call.isRagged() || readsTables(call)) {
+      plan.why = "its grid or its events depend on data";
+      continue;
+    }
+    ir::GraphOp op = s.graph;
+    auto isImmutable = [&](unsigned argument) {
+      auto memory = dyn_cast<BlockArgument>(call.getArgs()[argument]);
+      return memory && memory.getOwner() == &op.getBody().front() && op.isImmutable(memory.getArgNumber());
+    };
+    auto product = roles::matchStreamedProduct(device, isImmutable, plan.why);
+    if (!product || !hasFragmentForm(device, &*product, plan.why))
+      continue;
+    plan.product = product;
+    plan.form = TaskForm::streamed;
+  }
+}
+
+/// A packed tensor must be read as weights wherever it is read.
+void StreamPlan::dropUnpackable(const GraphCode &graph) {
+  const ir::Signature &s = graph.signature;
+  auto isWeight = [&](unsigned k, unsigned argument) {
+    if (calls[k].form != TaskForm::streamed)
+      return false;
+    ir::CallOp call = s.calls[k];
+    BlockArgument memory = ir::calleeOf(call).getBody().getArgument(argument);
+    return llvm::all_of(memory.getUsers(), [&](Operation *user) {
+      return llvm::any_of(calls[k].product->weights, [&](roles::StreamedProduct::Weight w) { return w.load == user; });
+    });
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    llvm::SmallDenseSet<Value> unpackable, weights;
+    for (unsigned k = 0; k < calls.size(); ++k) {
+      ir::CallOp call = s.calls[k];
+      for (auto [i, a] : llvm::enumerate(call.getArgs()))
+        if (isa<MemRefType>(a.getType()))
+          (isWeight(k, i) ? weights : unpackable).insert(a);
+    }
+    packed.clear();
+    for (unsigned k = 0; k < calls.size(); ++k)
+      if (calls[k].form == TaskForm::streamed)
+        for (auto &w : calls[k].product->weights) {
+          ir::CallOp call = s.calls[k];
+          Value a = call.getArgs()[w.argument];
+          if (unpackable.contains(a)) {
+            calls[k].form = TaskForm::handedOver;
+            calls[k].product.reset();
+            calls[k].why = "its weights are read in another way too";
+            changed = true;
+            break;
+          }
+          unsigned argument = cast<BlockArgument>(a).getArgNumber();
+          if (!llvm::is_contained(packed, argument))
+            packed.push_back(argument);
+        }
+  }
+  llvm::sort(packed);
+}
+
+void StreamPlan::findInlined(const GraphCode &graph) {
+  const ir::Signature &s = graph.signature;
+  for (unsigned m = 0; m < calls.size(); ++m) {
+    ir::CallOp call = s.calls[m];
+    std::string why;
+    auto waits = llvm::to_vector(call.getProtocol().getOps<ir::WaitOp>());
+    if (calls[m].form != TaskForm::handedOver || call.isRagged() || readsTables(call) || waits.size() != 1 ||
+        llvm::is_contained(waits[0].getIsRange(), true))
+      continue;
+    // The element names the task: its indices are the task's coordinates, each once.
+    auto locals = graph.locals(m);
+    std::vector<std::string> indices;
+    for (Value v : waits[0].getLower())
+      indices.push_back(graph.expression(v, locals));
+    if (indices != graph.coordList(m))
+      continue;
+    unsigned e = s.eventOf(waits[0].getEvent());
+    ir::EventOp event = s.events[e];
+    bool alone = !event.getTable();
+    for (unsigned k = 0; k < calls.size() && alone; ++k) {
+      ir::CallOp other = s.calls[k];
+      other.getProtocol().walk([&](ir::WaitOp w) { alone &= w.getEvent() != event.getEvent() || k == m; });
+      alone &= !other.isRagged() || other.getRaggedGuard() != event.getEvent();
+      unsigned notifies = 0, mine = 0;
+      bool plain = true;
+      other.getProtocol().walk([&](ir::NotifyOp n) {
+        ++notifies;
+        mine += n.getEvent() == event.getEvent();
+        plain &= !llvm::is_contained(n.getIsRange(), true) && n->getParentRegion() == &other.getProtocol();
+      });
+      alone &= !mine || (calls[k].form == TaskForm::streamed && notifies == 1 && plain);
+    }
+    if (!alone || !hasFragmentForm(ir::calleeOf(call), nullptr, why))
+      continue;
+    calls[m].form = TaskForm::onCompletion;
+    onCompletion[e] = m;
+  }
+}
+
+std::vector<TaskForm> StreamPlan::forms() const {
+  std::vector<TaskForm> all;
+  for (const Call &c : calls)
+    all.push_back(c.form);
+  return all;
+}
+
+bool StreamPlan::streams() const {
+  return llvm::any_of(calls, [](const Call &c) { return c.form == TaskForm::streamed; });
+}
+
+int64_t StreamPlan::stageBytes() const {
+  int64_t n = 0;
+  for (const Call &c : calls)
+    n = c.product ? std::max(n, c.product->stageBytes()) : n;
+  return n;
+}
+
+int64_t StreamPlan::fragments() const {
+  int64_t n = 0;
+  for (const Call &c : calls)
+    n = c.product ? std::max(n, c.product->fragments()) : n;
+  return n;
+}
+
+int64_t StreamPlan::rowPieces() const {
+  int64_t n = 0;
+  for (const Call &c : calls)
+    n = c.product ? std::max(n, c.product->stages * c.product->blocks()) : n;
+  return n;
+}
+
+} // namespace evt::emit

@@ -1,0 +1,78 @@
+// Which device functions stream: products with few rows on one side, whose other operand is an immutable tensor that is
+// read once and is far larger than everything else.
+//
+// Such a function is split over the roles of a block that outlive a task:
+//
+//   loader     fetches the weights of the next tasks into a ring of shared-memory stages. Nothing orders a weight, so
+//   it
+//              runs ahead as far as the ring allows, over task boundaries.
+//   compute    waits for the task's events, keeps its rows (the activations) in registers for as long as consecutive
+//   tasks
+//              have the same ones, multiplies stage after stage, and passes the sums on.
+//   epilogue   adds the warps' sums in a fixed order and does everything after the product: element-wise operations,
+//   further
+//              loads, stores, notifies. Only it touches memory after a product.
+//
+// The form that is recognized, of which the rest of the body must be expressible on 8-row fragments
+// (emit/FragmentCode.h):
+//
+//   %acc… = scf.for %k = lb to ub step S iter_args(zero…) {
+//     %a = extf(evt.load %x[…] : 8 x S)                  // rows: no dependence on the streaming coordinates
+//     %b = extf(evt.load %w[…, rows, columns] : N x S)   // weights: immutable, once for each accumulator
+//     matmul_transpose_b ins(%a, %b) outs(%acc)
+//   }
+#pragma once
+
+#include "compiler/ir/Evt.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <string>
+
+namespace evt::roles {
+
+/// Rows of a tile that streams: the tokens of one task.
+inline constexpr int64_t tokenRows = 8;
+/// Rows of weights in one fragment, and columns that one lane's 16 bytes are a quarter of: the packed tile is 8 x 32.
+inline constexpr int64_t weightRows = 8, packedColumns = 32;
+/// Warps that share the columns of a stage.
+inline constexpr int64_t computeWarps = 8;
+/// Registers of activations a thread may hold, in pieces of 16 bytes.
+inline constexpr int64_t mostRowPieces = 24;
+/// Bytes of a ring stage, at most.
+inline constexpr int64_t mostStageBytes = 16384;
+
+struct StreamedProduct {
+  mlir::scf::ForOp loop;
+  int64_t lower = 0, step = 0, stages = 0; // along K
+  ir::LoadOp rows;
+  struct Weight {
+    ir::LoadOp load;
+    unsigned argument; // of the device function
+    int64_t fragments; // N / 8
+  };
+  std::vector<Weight> weights; // one for each accumulator, in order
+  bool isBfloat16 = true;
+  /// Coordinates (numbers of the grid) that the rows do not depend on: consecutive tasks that differ only in these keep
+  /// their rows.
+  std::vector<unsigned> streaming;
+
+  int64_t blocks() const { return step / (computeWarps * packedColumns); } // 16-byte pieces of a lane in a stage
+  int64_t stageBytes() const { return weightRows * step * 2; }
+  int64_t fragments() const {
+    int64_t n = 0;
+    for (const Weight &w : weights)
+      n += w.fragments;
+    return n;
+  }
+};
+
+/// The plan, or nothing and, in `why`, what stands against it.
+std::optional<StreamedProduct> matchStreamedProduct(ir::DeviceOp device, llvm::function_ref<bool(unsigned)> isImmutable,
+                                                    std::string &why);
+
+/// True if `value` is computed from the block argument.
+bool dependsOn(mlir::Value value, mlir::BlockArgument argument);
+
+} // namespace evt::roles

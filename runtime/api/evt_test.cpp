@@ -92,6 +92,8 @@ TEST(CApi, OptionsOfOtherVersions) {
   options.stream = &options;
   EXPECT_EQ(evt_program_launch(program, values, 2, &options), EVT_ERROR_OPTION);
   EXPECT_STREQ(evt_last_error(), "stream is not null, required null: the cpu target has no streams");
+  options.size = offsetof(evt_launch_options, stream); // a caller from before streams
+  EXPECT_EQ(evt_program_launch(program, values, 2, &options), EVT_OK) << evt_last_error();
   evt_program_free(program);
 }
 

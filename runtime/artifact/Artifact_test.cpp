@@ -109,6 +109,25 @@ TEST_F(ArtifactTest, SharedObjectsWithoutEntryPoints) {
   EXPECT_EQ(message(EVT_ERROR_ARTIFACT), "/kernel.so: has no entry point 'evt_kernel_abi'");
 }
 
+// An artifact for a GPU describes itself with a library that has no worker, and needs one that explains.
+TEST_F(ArtifactTest, LibrariesThatDescribe) {
+  Artifact cuda = loadArtifact(std::string(EVT_TEST_ARTIFACTS) + "/row_sum_cuda");
+  EXPECT_TRUE(cuda.kernel->canExplain());
+  EXPECT_EQ(inspectArtifact(cuda.directory).unrunnable, "");
+  fs::remove_all(directory_);
+  fs::copy(cuda.directory, directory_);
+  edit([](json &m) { m["cpu"] = {{"arch", "riscv64"}, {"features", json::array()}}; });
+  EXPECT_EQ(message(EVT_ERROR_INCOMPATIBLE),
+            ": kernel is for 'riscv64', this machine is '" + std::string(hostArchitecture()) + "'");
+  edit([](json &m) { m.erase("cpu"); });
+  std::string mute = content(fs::path(EVT_TEST_ARTIFACTS) / "faults" / "kernel.so");
+  replace("explain.so", mute);
+  edit([&](json &m) {
+    m["files"]["explain.so"] = {{"bytes", mute.size()}, {"fnv1a64", handwritten::fingerprint(mute)}};
+  });
+  EXPECT_EQ(message(EVT_ERROR_ARTIFACT), "/explain.so: has no entry point 'evt_kernel_explain'");
+}
+
 TEST_F(ArtifactTest, EntryPointsOfAnotherName) {
   edit([](json &m) { m["entry"] = "second"; });
   EXPECT_EQ(message(EVT_ERROR_ARTIFACT), "/kernel.so: has no entry point 'second_abi'");

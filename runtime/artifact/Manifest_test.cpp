@@ -217,6 +217,68 @@ TEST(Manifest, RegionsAndSchedules) {
             "schedules.random: 'random' is not one of static ticket dynamic");
 }
 
+TEST(Manifest, ReadsTheCudaSection) {
+  Manifest m = parseManifest(text("row_sum_cuda"), "manifest.json");
+  EXPECT_EQ(m.target, "cuda");
+  EXPECT_EQ(m.kernel, "explain.so");
+  EXPECT_EQ(m.architecture, "") << "no cpu section is required";
+  ASSERT_TRUE(m.cuda);
+  EXPECT_EQ(m.cuda->threads, 64u);
+  EXPECT_EQ(m.cuda->sharedBytes, 1024u);
+  ASSERT_EQ(m.cuda->cubins.size(), 1u);
+  EXPECT_EQ(m.cuda->cubins[0].architecture.name, "sm_90a");
+  EXPECT_EQ(m.cuda->cubins[0].file, "kernel.sm_90a.cubin");
+  EXPECT_FALSE(parseManifest(text("row_sum"), "manifest.json").cuda);
+}
+
+TEST(Manifest, TheCudaSection) {
+  auto wrong = [](const char *pointer, const json &value) { return changed(pointer, value, "row_sum_cuda"); };
+  EXPECT_EQ(wrong("/cuda", nullptr), "key 'cuda' is missing");
+  EXPECT_EQ(wrong("/cuda", 3), "cuda: found an integer, required an object");
+  EXPECT_EQ(wrong("/cuda/threads", nullptr), "cuda: key 'threads' is missing");
+  EXPECT_EQ(wrong("/cuda/threads", 2048), "cuda.threads: found 2048, required 1..1024");
+  EXPECT_EQ(wrong("/cuda/threads", 100), "cuda.threads: found 100, required a multiple of 32");
+  EXPECT_EQ(wrong("/cuda/threads", "64"), "cuda.threads: found a string, required an integer");
+  EXPECT_EQ(wrong("/cuda/shared_bytes", -1), "cuda.shared_bytes: found -1, required 0..2147483647");
+  EXPECT_EQ(wrong("/cuda/cubins", json::array()), "cuda.cubins: lists no cubin, required at least one");
+  EXPECT_EQ(wrong("/cuda/cubins", json::object()), "cuda.cubins: found an object, required an array");
+  EXPECT_EQ(wrong("/cuda/cubins/0/arch", "sm90"),
+            "cuda.cubins[0].arch: found 'sm90', required a name like sm_90 or sm_90a");
+  EXPECT_EQ(wrong("/cuda/cubins/0/file", "other.cubin"), "cuda.cubins[0].file: 'other.cubin' is not listed in files");
+  EXPECT_EQ(wrong("/cuda/cubins/0/file", "../kernel.sm_90a.cubin"),
+            "cuda.cubins[0].file: '../kernel.sm_90a.cubin' is not the name of a file in the artifact's directory");
+  json document = manifest("row_sum_cuda");
+  document["cuda"]["cubins"].push_back(document["cuda"]["cubins"][0]);
+  EXPECT_EQ(message(signedText(document)), "manifest.json: cuda.cubins[1].arch: 'sm_90a' has two cubins");
+}
+
+TEST(GpuArchitecture, Names) {
+  auto parsed = [](const char *name) {
+    std::optional<GpuArchitecture> found = GpuArchitecture::parse(name);
+    return found ? std::to_string(found->major) + "." + std::to_string(found->minor) + (found->exact ? " exactly" : "")
+                 : "none";
+  };
+  EXPECT_EQ(parsed("sm_90"), "9.0");
+  EXPECT_EQ(parsed("sm_90a"), "9.0 exactly");
+  EXPECT_EQ(parsed("sm_103"), "10.3");
+  EXPECT_EQ(parsed("sm_121a"), "12.1 exactly");
+  for (const char *wrong : {"", "sm_", "sm_9", "sm_a", "sm_90b", "sm_90aa", "sm_09", "sm_-90", "sm_90 ", "compute_90",
+                            "sm_99999999999", "SM_90"})
+    EXPECT_EQ(parsed(wrong), "none") << wrong;
+}
+
+TEST(GpuArchitecture, WhichGpusRunIt) {
+  GpuArchitecture exact = *GpuArchitecture::parse("sm_90a"), family = *GpuArchitecture::parse("sm_86");
+  EXPECT_TRUE(exact.runsOn(9, 0));
+  EXPECT_FALSE(exact.runsOn(9, 1));
+  EXPECT_FALSE(exact.runsOn(10, 0));
+  EXPECT_FALSE(exact.runsOn(8, 9));
+  EXPECT_TRUE(family.runsOn(8, 6));
+  EXPECT_TRUE(family.runsOn(8, 9));
+  EXPECT_FALSE(family.runsOn(8, 0));
+  EXPECT_FALSE(family.runsOn(9, 6));
+}
+
 TEST(Shapes, OfOneLaunch) {
   Manifest m = parseManifest(text(), "manifest.json");
   int64_t n = 3;

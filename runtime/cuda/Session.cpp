@@ -45,19 +45,24 @@ Session::OnGpu::OnGpu(const Gpu &gpu, const Artifact &artifact)
     copies.emplace_back(gpu);
 }
 
+Session::OnGpu::~OnGpu() {
+  signals.driver.StreamSynchronize.raw(signals.main);
+  if (!callers.empty())
+    signals.driver.CtxSynchronize.raw(); // their streams may be gone, but not what runs on them
+}
+
 Session::Session(const Artifact &artifact, const std::string &library)
     : manifest_(artifact.manifest), kernel_(artifact.kernel), gpu_(openDriver(library)) {
   Gpu::Scope scope(gpu_);
-  on_ = std::make_unique<OnGpu>(gpu_, artifact);
-  gpu_.driver().StreamSynchronize(on_->signals.main);
+  auto on = std::make_unique<OnGpu>(gpu_, artifact); // freed with the context current if what follows throws
+  gpu_.driver().StreamSynchronize(on->signals.main);
+  on_ = std::move(on);
 }
 
 Session::~Session() {
   // At the end of a process the driver may be gone already, and with it all that would be freed.
   try {
     Gpu::Scope scope(gpu_);
-    if (!on_->callers.empty())
-      gpu_.driver().CtxSynchronize.raw();
     on_.reset();
   } catch (const Error &) {
     on_.release();

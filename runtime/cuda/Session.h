@@ -58,6 +58,7 @@ private:
   // Destroyed with the GPU's context current.
   struct OnGpu {
     OnGpu(const Gpu &gpu, const Artifact &artifact);
+    ~OnGpu(); // waits for all that uses it
     KernelImage image;
     Signals signals;
     Lane lane;                       // of the session's own stream

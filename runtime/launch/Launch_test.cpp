@@ -96,6 +96,8 @@ TEST(Launch, OptionsAreChecked) {
   EXPECT_EQ(message({.injectCall = 2}), "call to inject a fault into is 2, required -1..1");
   EXPECT_EQ(message({.injectCall = 1, .injectTask = 2}),
             "task to inject a fault into is 2, required 0..1 for call 'total'");
+  LaunchTrace trace;
+  EXPECT_EQ(message({.trace = &trace}), "a trace is asked for, required hooks: the cpu target reports to an observer");
   EXPECT_EQ(arguments.y.get(0), -1) << "nothing ran";
 }
 

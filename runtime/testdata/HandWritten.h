@@ -8,11 +8,19 @@
 
 #include "device/common/abi.h"
 
+#include <chrono>
 #include <cstring>
 #include <sched.h>
 #include <unistd.h>
 
 namespace handwritten {
+
+// A wait that lasts longer stops the launch with this code; 0 is never, which leaves stalls to the runtime's watchdog.
+struct WaitLimit {
+  uint64_t nanoseconds = 0;
+  uint32_t code = 0;
+};
+static thread_local WaitLimit waitLimit; // static: an inline variable would keep the library from being unloaded
 
 class Worker {
 public:
@@ -74,9 +82,9 @@ public:
 
   // `bytes[r]` is the size of region r, the last of which counts leavers.
   void leave(uint32_t regions, const int64_t *bytes) {
-    __atomic_store_n(&launch_.status[id_].state, uint32_t(EVT_LEFT), __ATOMIC_RELEASE);
     if (aborted())
-      return;
+      return; // the status keeps telling what it was doing
+    __atomic_store_n(&launch_.status[id_].state, uint32_t(EVT_LEFT), __ATOMIC_RELEASE);
     if (__atomic_add_fetch(counter(regions - 1, 0), 1u, __ATOMIC_ACQ_REL) == launch_.workers)
       for (uint32_t r = 0; r < regions; ++r)
         std::memset(launch_.regions[r], 0, static_cast<size_t>(bytes[r]));
@@ -97,9 +105,16 @@ private:
     __atomic_store_n(&status.element, element, __ATOMIC_RELAXED);
     __atomic_store_n(&status.count, count, __ATOMIC_RELAXED);
     __atomic_store_n(&status.state, uint32_t(EVT_WAITING), __ATOMIC_RELEASE);
+    auto begin = std::chrono::steady_clock::now();
     for (int tries = 0; !complete(); ++tries) {
       if (aborted())
         return false;
+      if (waitLimit.nanoseconds &&
+          std::chrono::steady_clock::now() - begin > std::chrono::nanoseconds(waitLimit.nanoseconds)) {
+        uint32_t none = EVT_ABORT_NONE;
+        __atomic_compare_exchange_n(launch_.abort, &none, waitLimit.code, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+        return false;
+      }
       if (tries < 100)
         sched_yield();
       else

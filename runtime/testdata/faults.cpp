@@ -51,6 +51,11 @@ extern "C" void evt_kernel_worker(const evt_launch *launch, uint32_t id) {
     case 9: // a fault about an event that does not exist
       fail(*launch, EVT_ABORT_OVERRUN, {12, 0, 1});
       break;
+    case 10: // busy, without waiting for anything, until it is told to leave
+      worker.begin(0, 4, 4, coord, 2);
+      while (!worker.aborted())
+        usleep(1000);
+      break;
     default:
       break;
     }

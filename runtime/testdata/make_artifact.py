@@ -1,9 +1,10 @@
 """Makes an artifact directory from a hand-written manifest and a compiled kernel.
 
-usage: make_artifact.py MANIFEST.json KERNEL.so DIRECTORY
+usage: make_artifact.py MANIFEST.json KERNEL.so DIRECTORY [CUBIN]
 
 Fills in the architecture, the kernel's size and fingerprint and the manifest's own checksum. An implementation of the
-format that is independent of the runtime's, so that the tests compare two.
+format that is independent of the runtime's, so that the tests compare two. With a cubin the artifact is one of the
+target cuda, and the kernel describes it only.
 """
 import json
 import os
@@ -19,14 +20,24 @@ def fnv1a64(data):
     return f"{value:016x}"
 
 
-def main(template, kernel, directory):
+def main(template, kernel, directory, cubin=None):
     with open(template, encoding="utf-8") as file:
         manifest = json.loads(file.read().replace("@ARCH@", platform.machine()))
     os.makedirs(directory, exist_ok=True)
-    shutil.copyfile(kernel, os.path.join(directory, manifest["kernel"]))
-    with open(kernel, "rb") as file:
-        content = file.read()
-    manifest["files"] = {manifest["kernel"]: {"bytes": len(content), "fnv1a64": fnv1a64(content)}}
+    sources = {manifest["kernel"]: kernel}
+    if cubin:
+        del manifest["cpu"]
+        manifest["target"] = "cuda"
+        manifest["kernel"] = "explain.so"
+        manifest["cuda"] = {"threads": 64, "shared_bytes": 1024,
+                            "cubins": [{"arch": "sm_90a", "file": "kernel.sm_90a.cubin"}]}
+        sources = {"explain.so": kernel, "kernel.sm_90a.cubin": cubin}
+    manifest["files"] = {}
+    for name, source in sources.items():
+        shutil.copyfile(source, os.path.join(directory, name))
+        with open(source, "rb") as file:
+            content = file.read()
+        manifest["files"][name] = {"bytes": len(content), "fnv1a64": fnv1a64(content)}
     manifest["checksum"] = "0" * 16
     text = json.dumps(manifest, indent=2) + "\n"
     digits = fnv1a64(text.encode())
@@ -35,6 +46,6 @@ def main(template, kernel, directory):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
+    if len(sys.argv) not in (4, 5):
         sys.exit(__doc__)
     main(*sys.argv[1:])

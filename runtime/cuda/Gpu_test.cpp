@@ -1,0 +1,103 @@
+#include "runtime/cuda/FakeGpu_fixture.h"
+#include "runtime/cuda/KernelImage.h"
+
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+namespace evt::runtime::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(Driver, SaysWhatWasLookedFor) {
+  std::string found = messageOf(EVT_ERROR_INCOMPATIBLE, [] { Driver driver("libnosuchcuda.so.1"); });
+  EXPECT_TRUE(found.starts_with("graph needs a CUDA driver: libnosuchcuda.so.1 cannot be loaded: ")) << found;
+  EXPECT_TRUE(found.ends_with("No such file or directory")) << found;
+  EXPECT_EQ(
+      messageOf(EVT_ERROR_INCOMPATIBLE, [] { Driver driver("libm.so.6"); }),
+      "graph needs a CUDA driver: libm.so.6 has no function 'cuDriverGetVersion', required a driver for CUDA 12 or "
+      "later");
+  EXPECT_TRUE(describeGpu("libnosuchcuda.so.1").starts_with("none: libnosuchcuda.so.1 cannot be loaded: "));
+}
+
+TEST_F(FakeGpu, IsDescribed) {
+  EXPECT_EQ(describeGpu(EVT_FAKE_CUDA), "driver for CUDA 12.8, Fake GPU (compute capability 9.0, 4 SMs)");
+}
+
+TEST_F(FakeGpu, ADriverWithoutAGpu) {
+  fake->devices = 0;
+  EXPECT_EQ(messageOf(EVT_ERROR_INCOMPATIBLE, [] { Driver unused(EVT_FAKE_CUDA); }),
+            std::string("graph needs a CUDA driver: ") + EVT_FAKE_CUDA +
+                " was loaded, but finds no GPU: cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected");
+  EXPECT_EQ(messageOf(EVT_ERROR_INCOMPATIBLE, [] { onGpu("row_sum"); }),
+            "graph needs a GPU: the CUDA driver finds none");
+  EXPECT_EQ(describeGpu(EVT_FAKE_CUDA), "none: the CUDA driver finds none");
+}
+
+TEST_F(FakeGpu, ErrorsNameFunctionErrorAndText) {
+  Gpu gpu(driver);
+  Gpu::Scope scope(gpu);
+  EXPECT_EQ(messageOf(EVT_ERROR_INTERNAL, [&] { driver->MemFree(Address(5)); }),
+            "cuMemFree: CUDA_ERROR_INVALID_VALUE: invalid argument");
+  EXPECT_EQ(driver->describe("cuInit", static_cast<Result>(12345)), "cuInit: error 12345");
+}
+
+TEST_F(FakeGpu, WithoutAContextNothingGoes) { // the fake is strict, so the other tests show that a context is current
+  Address address;
+  EXPECT_EQ(driver->MemAlloc.raw(&address, size_t(16)), Result::invalidContext);
+}
+
+TEST_F(FakeGpu, OtherArchitectures) {
+  fake->minor = 3;
+  EXPECT_EQ(messageOf(EVT_ERROR_INCOMPATIBLE, [] { onGpu("row_sum"); }),
+            "graph 'row_sum' was compiled for sm_90a, the GPU Fake GPU has compute capability 9.3");
+}
+
+TEST_F(FakeGpu, ChoosesTheCubinThatFitsBest) {
+  Manifest manifest = artifact("row_sum").manifest;
+  auto add = [&](const char *name) {
+    manifest.cuda->cubins.push_back({*GpuArchitecture::parse(name), std::string(name) + ".cubin"});
+  };
+  add("sm_90");
+  add("sm_80");
+  add("sm_86");
+  EXPECT_EQ(chooseCubin(manifest, 9, 0, "a GPU").file, "kernel.sm_90a.cubin");
+  EXPECT_EQ(chooseCubin(manifest, 9, 1, "a GPU").file, "sm_90.cubin");
+  EXPECT_EQ(chooseCubin(manifest, 8, 9, "a GPU").file, "sm_86.cubin");
+  EXPECT_EQ(chooseCubin(manifest, 8, 0, "a GPU").file, "sm_80.cubin");
+  EXPECT_EQ(messageOf(EVT_ERROR_INCOMPATIBLE, [&] { chooseCubin(manifest, 10, 0, "a GPU"); }),
+            "graph 'row_sum' was compiled for sm_90a, sm_90, sm_80, sm_86, the GPU a GPU has compute capability 10.0");
+}
+
+TEST_F(FakeGpu, KernelsThatDoNotFit) {
+  fake->sharedBytesPerBlock = 1000;
+  EXPECT_EQ(messageOf(EVT_ERROR_INCOMPATIBLE, [] { onGpu("row_sum"); }),
+            "kernel of graph 'row_sum' needs 1024 bytes of shared memory, the GPU Fake GPU has 1000 a block");
+  *fake = {};
+  fake->blocksPerMultiprocessor = 0;
+  EXPECT_EQ(messageOf(EVT_ERROR_INCOMPATIBLE, [] { onGpu("row_sum"); }),
+            "kernel of graph 'row_sum' does not fit on an SM of Fake GPU: a block has 64 threads of 40 registers and "
+            "1024 bytes of shared memory");
+}
+
+TEST_F(FakeGpu, CubinsThatAreNone) {
+  Artifact broken = artifact("row_sum");
+  std::string file = broken.directory + "/kernel.sm_90a.cubin";
+  broken.manifest.entry = "another";
+  EXPECT_EQ(messageOf(EVT_ERROR_ARTIFACT, [&] { onGpu(broken); }),
+            file + ": has no kernel 'another': cuModuleGetFunction: CUDA_ERROR_NOT_FOUND: named symbol not found");
+  fs::path folder = fs::path(testing::TempDir()) / ("cubin_" + std::to_string(getpid()));
+  fs::create_directory(folder);
+  std::ofstream(folder / "kernel.sm_90a.cubin") << "this is no image of a kernel";
+  broken.directory = folder;
+  EXPECT_EQ(messageOf(EVT_ERROR_INCOMPATIBLE, [&] { onGpu(broken); }),
+            (folder / "kernel.sm_90a.cubin").string() +
+                ": cuModuleLoadData: CUDA_ERROR_INVALID_IMAGE: device kernel image is invalid");
+  fs::remove_all(folder);
+  EXPECT_EQ(messageOf(EVT_ERROR_FILE, [&] { onGpu(broken); }),
+            (folder / "kernel.sm_90a.cubin").string() + ": cannot be read");
+}
+
+} // namespace
+} // namespace evt::runtime::cuda

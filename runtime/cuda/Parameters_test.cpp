@@ -1,0 +1,57 @@
+// The layout is written down here in numbers: a kernel that is already compiled will not follow a change.
+#include "runtime/cuda/Parameters.h"
+
+#include <cstring>
+#include <gtest/gtest.h>
+
+namespace evt::runtime::cuda {
+namespace {
+
+template <typename T> T at(const std::vector<uint64_t> &words, size_t byte) {
+  T value;
+  std::memcpy(&value, reinterpret_cast<const char *>(words.data()) + byte, sizeof value);
+  return value;
+}
+
+TEST(Parameters, EveryByteIsWhereTheKernelReadsIt) {
+  evt_cuda_launch launch{};
+  launch.abi_version = 0x11;
+  launch.schedule = 0x12;
+  launch.workers = 0x13;
+  launch.trace_records = 0x14;
+  launch.status = devicePointer<evt_status>(0x2100000001);
+  launch.abort = devicePointer<uint32_t>(0x2200000002);
+  launch.fault = devicePointer<evt_fault>(0x2300000003);
+  launch.done = devicePointer<uint8_t>(0x2400000004);
+  launch.trace = devicePointer<evt_cuda_record>(0x2500000005);
+  launch.limit_ns = 0x3100000006;
+  launch.inject_call = -7;
+  launch.inject_task = 0x3300000008;
+  Address memories[] = {0xa000000000, 0xb000000000}, regions[] = {0xc000000000};
+  int64_t symbols[] = {-1, 42, int64_t(1) << 40};
+  std::vector<uint64_t> words = packParameters(launch, memories, symbols, regions);
+  ASSERT_EQ(words.size() * 8, 80u + 8 * 6);
+  EXPECT_EQ(at<uint32_t>(words, 0), 0x11u);
+  EXPECT_EQ(at<uint32_t>(words, 4), 0x12u);
+  EXPECT_EQ(at<uint32_t>(words, 8), 0x13u);
+  EXPECT_EQ(at<uint32_t>(words, 12), 0x14u);
+  EXPECT_EQ(at<uint64_t>(words, 16), 0x2100000001u);
+  EXPECT_EQ(at<uint64_t>(words, 24), 0x2200000002u);
+  EXPECT_EQ(at<uint64_t>(words, 32), 0x2300000003u);
+  EXPECT_EQ(at<uint64_t>(words, 40), 0x2400000004u);
+  EXPECT_EQ(at<uint64_t>(words, 48), 0x2500000005u);
+  EXPECT_EQ(at<uint64_t>(words, 56), 0x3100000006u);
+  EXPECT_EQ(at<int64_t>(words, 64), -7);
+  EXPECT_EQ(at<int64_t>(words, 72), 0x3300000008);
+  EXPECT_EQ(at<uint64_t>(words, 80), 0xa000000000u);
+  EXPECT_EQ(at<uint64_t>(words, 88), 0xb000000000u);
+  EXPECT_EQ(at<int64_t>(words, 96), -1);
+  EXPECT_EQ(at<int64_t>(words, 104), 42);
+  EXPECT_EQ(at<int64_t>(words, 112), int64_t(1) << 40);
+  EXPECT_EQ(at<uint64_t>(words, 120), 0xc000000000u);
+}
+
+TEST(Parameters, NothingToAddress) { EXPECT_EQ(packParameters(evt_cuda_launch{}, {}, {}, {}).size() * 8, 80u); }
+
+} // namespace
+} // namespace evt::runtime::cuda

@@ -1,0 +1,460 @@
+#include "runtime/cuda/fake/FakeCuda.h"
+
+#include "runtime/cuda/fake/Streams.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <elf.h>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace fakecuda;
+
+namespace {
+
+enum : int {
+  success = 0,
+  invalidValue = 1,
+  outOfMemory = 2,
+  notInitialized = 3,
+  noDevice = 100,
+  invalidImage = 200,
+  invalidContext = 201,
+  notFound = 500,
+  notReady = 600,
+  captureUnsupported = 900,
+};
+
+struct Error {
+  int code;
+  const char *name, *text;
+};
+constexpr Error errors[] = {
+    {invalidValue, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {outOfMemory, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {notInitialized, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+    {noDevice, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {invalidImage, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
+    {invalidContext, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {notFound, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {notReady, "CUDA_ERROR_NOT_READY", "device not ready"},
+    {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {captureUnsupported, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"},
+};
+
+struct Function {
+  void (*run)(const void *, uint32_t);
+  uint32_t parameterBytes;
+};
+struct Module {
+  void *handle;
+  int file;
+  std::map<std::string, Function> functions;
+};
+
+State state;
+std::mutex mutex;                    // guards all of the following, and the state's counts
+std::map<uint64_t, uint64_t> blocks; // device address -> bytes
+uint64_t used = 0;
+std::set<FakeStream *> streams;
+bool initialized = false;
+int primaryContext; // its address is the context
+thread_local int contextDepth = 0;
+
+// What every function asks first: 0 to go on.
+int enter(const char *name, bool needsContext = true) {
+  std::lock_guard lock(mutex);
+  if (state.failing == name && state.failingCalls++ >= state.failingFrom)
+    return state.failingResult;
+  if (!initialized)
+    return notInitialized;
+  return needsContext && contextDepth == 0 ? invalidContext : success;
+}
+
+int refusedWhileCapturing() {
+  std::lock_guard lock(mutex);
+  return state.capturing ? captureUnsupported : success;
+}
+
+// The host address of a range of device memory; null if it is not inside one allocation.
+char *inside(uint64_t address, size_t bytes) {
+  std::lock_guard lock(mutex);
+  auto next = blocks.upper_bound(address);
+  if (next == blocks.begin())
+    return nullptr;
+  auto [begin, size] = *std::prev(next);
+  if (address - begin > size || bytes > size - (address - begin))
+    return nullptr;
+  return reinterpret_cast<char *>(address & ~deviceBit);
+}
+
+void count(int64_t State::*what, int64_t change = 1) {
+  std::lock_guard lock(mutex);
+  state.*what += change;
+}
+
+FakeStream *streamOf(void *stream) { return static_cast<FakeStream *>(stream); }
+
+size_t sizeOfImage(const char *image) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, image, sizeof header);
+  return header.e_shoff + size_t(header.e_shnum) * header.e_shentsize;
+}
+
+void put(const State::Launch &launch, void (*run)(const void *, uint32_t)) {
+  streamOf(launch.stream)->add([launch, run] {
+    std::vector<std::thread> threads;
+    for (unsigned b = 0; b < launch.grid; ++b)
+      threads.emplace_back([&launch, run, b] { run(launch.parameters.data(), b); });
+    for (std::thread &thread : threads)
+      thread.join();
+  });
+}
+
+std::vector<void (*)(const void *, uint32_t)> capturedKernels;
+
+} // namespace
+
+#define ENTER(...)                                                                                                     \
+  if (int failed = enter(__VA_ARGS__))                                                                                 \
+  return failed
+
+extern "C" {
+
+State *fakeCuda() { return &state; }
+
+void fakeCudaReplay() {
+  for (size_t i = 0; i < state.captured.size(); ++i)
+    put(state.captured[i], capturedKernels[i]);
+}
+
+int cuInit(unsigned) {
+  std::lock_guard lock(mutex);
+  if (state.failing == "cuInit")
+    return state.failingResult;
+  initialized = true;
+  return state.devices ? success : noDevice;
+}
+int cuGetErrorName(int code, const char **name) {
+  for (const Error &error : errors)
+    if (error.code == code)
+      *name = error.name;
+  return success;
+}
+int cuGetErrorString(int code, const char **text) {
+  for (const Error &error : errors)
+    if (error.code == code)
+      *text = error.text;
+  return success;
+}
+int cuDriverGetVersion(int *version) {
+  *version = 12080;
+  return success;
+}
+int cuDeviceGetCount(int *devices) {
+  ENTER("cuDeviceGetCount", false);
+  *devices = state.devices;
+  return success;
+}
+int cuDeviceGet(int *device, int ordinal) {
+  ENTER("cuDeviceGet", false);
+  *device = ordinal;
+  return ordinal < state.devices ? success : invalidValue;
+}
+int cuDeviceGetName(char *name, int length, int) {
+  ENTER("cuDeviceGetName", false);
+  std::strncpy(name, "Fake GPU", static_cast<size_t>(length));
+  return success;
+}
+int cuDeviceGetAttribute(int *value, int attribute, int) {
+  ENTER("cuDeviceGetAttribute", false);
+  switch (attribute) {
+  case 16:
+    *value = state.multiprocessors;
+    return success;
+  case 75:
+    *value = state.major;
+    return success;
+  case 76:
+    *value = state.minor;
+    return success;
+  case 97:
+    *value = state.sharedBytesPerBlock;
+    return success;
+  default:
+    return invalidValue;
+  }
+}
+int cuDevicePrimaryCtxRetain(void **context, int) {
+  ENTER("cuDevicePrimaryCtxRetain", false);
+  *context = &primaryContext;
+  count(&State::contexts);
+  return success;
+}
+int cuDevicePrimaryCtxRelease_v2(int) {
+  count(&State::contexts, -1);
+  return success;
+}
+int cuCtxGetDevice(int *device) {
+  *device = 0;
+  return contextDepth ? success : invalidContext;
+}
+int cuCtxPushCurrent_v2(void *context) {
+  ENTER("cuCtxPushCurrent", false);
+  ++contextDepth;
+  return context == &primaryContext ? success : invalidContext;
+}
+int cuCtxPopCurrent_v2(void **context) {
+  *context = &primaryContext;
+  --contextDepth;
+  return success;
+}
+int cuCtxSynchronize() {
+  ENTER("cuCtxSynchronize");
+  if (int failed = refusedWhileCapturing())
+    return failed;
+  count(&State::synchronizations);
+  std::unique_lock lock(mutex);
+  std::set<FakeStream *> all = streams;
+  lock.unlock();
+  for (FakeStream *stream : all)
+    stream->synchronize();
+  return success;
+}
+
+int cuModuleLoadData(void **module, const void *image) {
+  ENTER("cuModuleLoadData");
+  const char *bytes = static_cast<const char *>(image);
+  if (std::memcmp(bytes, ELFMAG, SELFMAG) != 0)
+    return invalidImage;
+  int file = memfd_create("cubin", 0);
+  size_t size = sizeOfImage(bytes);
+  if (file < 0 || write(file, bytes, size) != static_cast<ssize_t>(size))
+    return invalidImage;
+  void *handle = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) {
+    close(file);
+    return invalidImage;
+  }
+  *module = new Module{handle, file, {}};
+  count(&State::modules);
+  return success;
+}
+int cuModuleUnload(void *module) {
+  ENTER("cuModuleUnload");
+  Module *loaded = static_cast<Module *>(module);
+  dlclose(loaded->handle);
+  close(loaded->file);
+  delete loaded;
+  count(&State::modules, -1);
+  return success;
+}
+int cuModuleGetFunction(void **function, void *module, const char *name) {
+  ENTER("cuModuleGetFunction");
+  Module *loaded = static_cast<Module *>(module);
+  void *found = dlsym(loaded->handle, name);
+  void *bytes = dlsym(loaded->handle, (std::string(name) + "_parameter_bytes").c_str());
+  if (!found || !bytes)
+    return notFound;
+  loaded->functions[name] = {reinterpret_cast<void (*)(const void *, uint32_t)>(found),
+                             *static_cast<const uint32_t *>(bytes)};
+  *function = &loaded->functions[name];
+  return success;
+}
+int cuFuncGetAttribute(int *value, int, void *) {
+  ENTER("cuFuncGetAttribute");
+  *value = 40;
+  return success;
+}
+int cuFuncSetAttribute(void *, int attribute, int value) {
+  ENTER("cuFuncSetAttribute");
+  return attribute == 8 && value <= state.sharedBytesPerBlock ? success : invalidValue;
+}
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocksEach, void *, int, size_t) {
+  ENTER("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  *blocksEach = state.blocksPerMultiprocessor;
+  return success;
+}
+int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
+                   unsigned blockZ, unsigned sharedBytes, void *stream, void **arguments, void **extra) {
+  ENTER("cuLaunchKernel");
+  auto mark = [](void *value) { return reinterpret_cast<uintptr_t>(value); };
+  if (arguments || gridY * gridZ * blockY * blockZ != 1 || mark(extra[0]) != 1 || mark(extra[2]) != 2 ||
+      mark(extra[4]) != 0)
+    return invalidValue;
+  const unsigned char *bytes = static_cast<const unsigned char *>(extra[1]);
+  size_t size = *static_cast<const size_t *>(extra[3]);
+  const Function &kernel = *static_cast<const Function *>(function);
+  if (size != kernel.parameterBytes)
+    return invalidValue;
+  State::Launch launch{gridX, blockX, sharedBytes, stream, {bytes, bytes + size}};
+  std::unique_lock lock(mutex);
+  if (state.capturing == stream && stream) {
+    state.captured.push_back(launch);
+    capturedKernels.push_back(kernel.run);
+    return success;
+  }
+  ++state.launches;
+  state.launched.push_back(launch);
+  lock.unlock();
+  put(launch, kernel.run);
+  return success;
+}
+
+int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
+  ENTER("cuMemAlloc");
+  if (int failed = refusedWhileCapturing())
+    return failed;
+  std::lock_guard lock(mutex);
+  if (bytes == 0)
+    return invalidValue;
+  if (used + bytes > state.memoryBytes)
+    return outOfMemory;
+  void *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  std::memset(memory, 0xcd, bytes); // new memory is not zero
+  *address = reinterpret_cast<uint64_t>(memory) | deviceBit;
+  blocks[*address] = bytes;
+  used += bytes;
+  ++state.allocations;
+  return success;
+}
+int cuMemFree_v2(uint64_t address) {
+  ENTER("cuMemFree");
+  if (int failed = refusedWhileCapturing())
+    return failed;
+  std::lock_guard lock(mutex);
+  auto found = blocks.find(address);
+  if (found == blocks.end())
+    return invalidValue;
+  used -= found->second;
+  blocks.erase(found);
+  std::free(reinterpret_cast<void *>(address & ~deviceBit));
+  --state.allocations;
+  return success;
+}
+int cuMemHostAlloc(void **memory, size_t bytes, unsigned) {
+  ENTER("cuMemHostAlloc");
+  *memory = std::malloc(bytes);
+  count(&State::pinned);
+  return success;
+}
+int cuMemFreeHost(void *memory) {
+  ENTER("cuMemFreeHost");
+  std::free(memory);
+  count(&State::pinned, -1);
+  return success;
+}
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream) {
+  ENTER("cuMemcpyHtoDAsync");
+  char *target = inside(to, bytes);
+  if (!target)
+    return invalidValue;
+  count(&State::hostCopies);
+  streamOf(stream)->add([=] { std::memcpy(target, from, bytes); });
+  return success;
+}
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream) {
+  ENTER("cuMemcpyDtoHAsync");
+  char *source = inside(from, bytes);
+  if (!source)
+    return invalidValue;
+  count(&State::hostCopies);
+  streamOf(stream)->add([=] { std::memcpy(to, source, bytes); });
+  return success;
+}
+int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void *stream) {
+  ENTER("cuMemsetD8Async");
+  char *target = inside(to, bytes);
+  if (!target)
+    return invalidValue;
+  count(&State::memsets);
+  streamOf(stream)->add([=] { std::memset(target, value, bytes); });
+  return success;
+}
+int cuPointerGetAttribute(void *value, int attribute, uint64_t address) {
+  ENTER("cuPointerGetAttribute");
+  if (attribute != 9 || !inside(address, 1))
+    return invalidValue;
+  *static_cast<int *>(value) = 0;
+  return success;
+}
+
+int cuStreamCreate(void **stream, unsigned) {
+  ENTER("cuStreamCreate");
+  FakeStream *made = new FakeStream();
+  *stream = made;
+  std::lock_guard lock(mutex);
+  streams.insert(made);
+  ++state.streams;
+  return success;
+}
+int cuStreamDestroy_v2(void *stream) {
+  ENTER("cuStreamDestroy");
+  {
+    std::lock_guard lock(mutex);
+    streams.erase(streamOf(stream));
+    --state.streams;
+  }
+  delete streamOf(stream);
+  return success;
+}
+int cuStreamSynchronize(void *stream) {
+  if (int failed = refusedWhileCapturing())
+    return failed;
+  count(&State::synchronizations);
+  streamOf(stream)->synchronize(); // a failure is that of the work, which is over then
+  ENTER("cuStreamSynchronize");
+  return success;
+}
+int cuStreamIsCapturing(void *stream, unsigned *status) {
+  ENTER("cuStreamIsCapturing");
+  *status = state.capturing == stream ? 1 : 0;
+  return success;
+}
+int cuEventCreate(void **event, unsigned) {
+  ENTER("cuEventCreate");
+  *event = new FakeEvent();
+  count(&State::events);
+  return success;
+}
+int cuEventDestroy_v2(void *event) {
+  ENTER("cuEventDestroy");
+  delete static_cast<FakeEvent *>(event);
+  count(&State::events, -1);
+  return success;
+}
+int cuEventRecord(void *event, void *stream) {
+  ENTER("cuEventRecord");
+  FakeEvent *recorded = static_cast<FakeEvent *>(event);
+  {
+    std::lock_guard lock(recorded->mutex);
+    recorded->recorded = false;
+  }
+  streamOf(stream)->add([recorded] {
+    std::lock_guard lock(recorded->mutex);
+    recorded->recorded = true;
+    recorded->time =
+        static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+  });
+  return success;
+}
+int cuEventQuery(void *event) {
+  ENTER("cuEventQuery");
+  FakeEvent *asked = static_cast<FakeEvent *>(event);
+  std::lock_guard lock(asked->mutex);
+  return asked->recorded ? success : notReady;
+}
+int cuEventElapsedTime(float *milliseconds, void *begin, void *end) {
+  ENTER("cuEventElapsedTime");
+  *milliseconds = static_cast<float>(
+      static_cast<double>(static_cast<FakeEvent *>(end)->time - static_cast<FakeEvent *>(begin)->time) / 1e6);
+  return success;
+}
+
+} // extern "C"

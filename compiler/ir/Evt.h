@@ -38,6 +38,9 @@ mlir::LogicalResult verifyGraphBody(GraphOp graph);
 /// Checks that a memref.dim asks for a constant dimension inside the rank.
 mlir::LogicalResult verifyDimension(mlir::Operation *dim);
 
+/// Checks that no scalar of a graph or device function hangs on too long a chain of operations.
+mlir::LogicalResult verifyIndexDepth(mlir::Region &body);
+
 /// Registers the evt dialect and every dialect a program may use.
 void registerDialects(mlir::DialectRegistry &registry);
 

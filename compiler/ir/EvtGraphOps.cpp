@@ -190,8 +190,12 @@ LogicalResult DeviceOp::verify() {
   return verifyArgumentTypes(*this, types);
 }
 
-LogicalResult GraphOp::verifyRegions() { return verifyGraphBody(*this); }
-LogicalResult DeviceOp::verifyRegions() { return verifyTileProgram(*this); }
+LogicalResult GraphOp::verifyRegions() {
+  return failed(verifyGraphBody(*this)) ? failure() : verifyIndexDepth(getBody());
+}
+LogicalResult DeviceOp::verifyRegions() {
+  return failed(verifyTileProgram(*this)) ? failure() : verifyIndexDepth(getBody());
+}
 
 //===-- symbol, alloc -------------------------------------------------------------------------------------------===//
 

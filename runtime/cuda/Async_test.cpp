@@ -145,7 +145,10 @@ TEST_F(Async, CanBeCapturedOnceTheMemoryIsThere) {
             "stream is being captured, required a launch with arguments of this size on it before: the capture cannot "
             "make the workspace of graph 'row_sum' larger");
   untilTheNextLook();
+  fakecuda::State before = *fake;
   program->launch(arguments.values(), options()); // would look, were it not captured
+  EXPECT_EQ(fake->hostCopies, before.hostCopies);
+  EXPECT_EQ(fake->synchronizations, before.synchronizations);
   fake->capturing = nullptr;
   ASSERT_EQ(fake->captured.size(), 1u);
   // The graph keeps its memory when the workspace grows for others.
@@ -153,6 +156,24 @@ TEST_F(Async, CanBeCapturedOnceTheMemoryIsThere) {
   EXPECT_TRUE(larger.correct());
   arguments.spoil();
   replay();
+  EXPECT_TRUE(arguments.correct());
+}
+
+// While somebody else captures, on another stream.
+TEST_F(Async, GoesOnBesideACapture) {
+  Caller other(driver);
+  fake->capturing = other.stream;
+  DeviceRowSum arguments = [&] {
+    Gpu::Scope relaxed(caller->gpu);
+    return DeviceRowSum(*caller, 4);
+  }();
+  program->launch(arguments.values(), options());
+  untilTheNextLook();
+  program->launch(arguments.values(), options());
+  RowSumArguments host(9);
+  program->launch(host.values());
+  EXPECT_TRUE(host.correct());
+  fake->capturing = nullptr;
   EXPECT_TRUE(arguments.correct());
 }
 

@@ -79,6 +79,7 @@ Driver::Driver(const std::string &library) {
   second(StreamDestroy, "cuStreamDestroy");
   plain(StreamSynchronize, "cuStreamSynchronize");
   plain(StreamIsCapturing, "cuStreamIsCapturing");
+  plain(ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode");
   plain(EventCreate, "cuEventCreate");
   second(EventDestroy, "cuEventDestroy");
   plain(EventRecord, "cuEventRecord");

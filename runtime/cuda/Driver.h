@@ -69,6 +69,7 @@ enum class PointerAttribute : int { memoryType = 2, ordinal = 9 };
 
 inline constexpr unsigned memoryTypeDevice = 2;  // CU_MEMORYTYPE_DEVICE
 inline constexpr unsigned streamNonBlocking = 1; // CU_STREAM_NON_BLOCKING
+inline constexpr int captureModeRelaxed = 2;     // CU_STREAM_CAPTURE_MODE_RELAXED
 inline constexpr unsigned captureStatusNone = 0; // CU_STREAM_CAPTURE_STATUS_NONE
 // Marks in cuLaunchKernel's `extra`.
 inline void *const launchParamEnd = nullptr;
@@ -128,6 +129,7 @@ public:
   Entry<Stream> StreamDestroy;
   Entry<Stream> StreamSynchronize;
   Entry<Stream, unsigned *> StreamIsCapturing;
+  Entry<int *> ThreadExchangeStreamCaptureMode;
   Entry<Event *, unsigned> EventCreate;
   Entry<Event> EventDestroy;
   Entry<Event, Stream> EventRecord;

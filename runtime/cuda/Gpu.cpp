@@ -28,6 +28,17 @@ Gpu::Gpu(std::shared_ptr<const Driver> driver) : driver_(std::move(driver)) {
 
 Gpu::~Gpu() { driver_->DevicePrimaryCtxRelease.raw(ordinal_); }
 
+Gpu::Scope::Scope(const Gpu &gpu) : driver_(gpu.driver()), captureMode_(captureModeRelaxed) {
+  driver_.CtxPushCurrent(gpu.context_);
+  driver_.ThreadExchangeStreamCaptureMode.raw(&captureMode_); // it cannot fail with a mode that exists
+}
+
+Gpu::Scope::~Scope() {
+  driver_.ThreadExchangeStreamCaptureMode.raw(&captureMode_);
+  Context popped;
+  driver_.CtxPopCurrent.raw(&popped);
+}
+
 std::string describeGpu(const std::string &library) {
   try {
     std::shared_ptr<const Driver> driver = openDriver(library);

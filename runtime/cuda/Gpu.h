@@ -26,19 +26,18 @@ public:
   unsigned multiprocessors() const { return multiprocessors_; }
   unsigned mostSharedBytes() const { return mostSharedBytes_; } // of one block
 
-  // The GPU's context is current on this thread as long as this lives.
+  // The GPU's context is current on this thread as long as this lives, and what the thread does is no part of a capture
+  // of another stream, nor forbidden by one.
   class Scope {
   public:
-    explicit Scope(const Gpu &gpu) : driver_(gpu.driver()) { driver_.CtxPushCurrent(gpu.context_); }
-    ~Scope() {
-      Context popped;
-      driver_.CtxPopCurrent.raw(&popped);
-    }
+    explicit Scope(const Gpu &gpu);
+    ~Scope();
     Scope(const Scope &) = delete;
     Scope &operator=(const Scope &) = delete;
 
   private:
     const Driver &driver_;
+    int captureMode_;
   };
 
 private:

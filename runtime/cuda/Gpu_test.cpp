@@ -73,12 +73,12 @@ TEST_F(FakeGpu, ChoosesTheCubinThatFitsBest) {
 TEST_F(FakeGpu, KernelsThatDoNotFit) {
   fake->sharedBytesPerBlock = 1000;
   EXPECT_EQ(messageOf(EVT_ERROR_INCOMPATIBLE, [] { onGpu("row_sum"); }),
-            "kernel of graph 'row_sum' needs 1024 bytes of shared memory, the GPU Fake GPU has 1000 a block");
+            "kernel of graph 'row_sum' needs 1100 bytes of shared memory, the GPU Fake GPU has 1000 a block");
   *fake = {};
   fake->blocksPerMultiprocessor = 0;
   EXPECT_EQ(messageOf(EVT_ERROR_INCOMPATIBLE, [] { onGpu("row_sum"); }),
             "kernel of graph 'row_sum' does not fit on an SM of Fake GPU: a block has 64 threads of 40 registers and "
-            "1024 bytes of shared memory");
+            "1100 bytes of shared memory");
 }
 
 TEST_F(FakeGpu, CubinsThatAreNone) {

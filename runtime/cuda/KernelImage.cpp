@@ -39,10 +39,6 @@ KernelImage::KernelImage(const Gpu &gpu, const Artifact &artifact) : gpu_(gpu), 
   const Driver &driver = gpu.driver();
   const Manifest &manifest = artifact.manifest;
   const CudaSection::Cubin &cubin = chooseCubin(manifest, gpu.major(), gpu.minor(), gpu.name());
-  if (section_.sharedBytes > gpu.mostSharedBytes())
-    throw Error(EVT_ERROR_INCOMPATIBLE, "kernel of graph '" + manifest.graph + "' needs " +
-                                            std::to_string(section_.sharedBytes) + " bytes of shared memory, the GPU " +
-                                            gpu.name() + " has " + std::to_string(gpu.mostSharedBytes()) + " a block");
   std::string path = artifact.directory + "/" + cubin.file;
   std::string image = readCubin(path);
   if (Result result = driver.ModuleLoadData.raw(&module_, image.c_str()); result != Result::success)
@@ -53,6 +49,14 @@ KernelImage::KernelImage(const Gpu &gpu, const Artifact &artifact) : gpu_(gpu), 
         result != Result::success)
       throw Error(EVT_ERROR_ARTIFACT,
                   path + ": has no kernel '" + manifest.entry + "': " + driver.describe("cuModuleGetFunction", result));
+    int fixedBytes = 0;
+    driver.FuncGetAttribute(&fixedBytes, FunctionAttribute::staticSharedBytes, function_);
+    uint64_t sharedBytes = uint64_t(section_.sharedBytes) + static_cast<unsigned>(fixedBytes);
+    if (sharedBytes > gpu.mostSharedBytes())
+      throw Error(EVT_ERROR_INCOMPATIBLE, "kernel of graph '" + manifest.graph + "' needs " +
+                                              std::to_string(sharedBytes) + " bytes of shared memory, the GPU " +
+                                              gpu.name() + " has " + std::to_string(gpu.mostSharedBytes()) +
+                                              " a block");
     driver.FuncSetAttribute(function_, FunctionAttribute::dynamicSharedBytes, static_cast<int>(section_.sharedBytes));
     int blocks = 0, registers = 0;
     driver.FuncGetAttribute(&registers, FunctionAttribute::registers, function_);
@@ -62,7 +66,7 @@ KernelImage::KernelImage(const Gpu &gpu, const Artifact &artifact) : gpu_(gpu), 
       throw Error(EVT_ERROR_INCOMPATIBLE, "kernel of graph '" + manifest.graph + "' does not fit on an SM of " +
                                               gpu.name() + ": a block has " + std::to_string(section_.threads) +
                                               " threads of " + std::to_string(registers) + " registers and " +
-                                              std::to_string(section_.sharedBytes) + " bytes of shared memory");
+                                              std::to_string(sharedBytes) + " bytes of shared memory");
     blocksPerMultiprocessor_ = static_cast<unsigned>(blocks);
     defaultWorkers_ = gpu.multiprocessors();
     mostWorkers_ = blocksPerMultiprocessor_ * gpu.multiprocessors();

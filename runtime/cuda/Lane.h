@@ -25,7 +25,7 @@ public:
   Stream main = nullptr, side = nullptr;
   Event begin = nullptr, end = nullptr;
   void *pinned = nullptr;
-  static constexpr size_t pinnedBytes = 4096;
+  static constexpr size_t pinnedBytes = size_t(1) << 16;
 
 private:
   void release();

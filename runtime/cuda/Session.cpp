@@ -105,6 +105,7 @@ Session::Caller &Session::callerOf(Stream stream) {
              "' on it before: the capture cannot allocate its workspace");
     }
     caller.lane = std::make_unique<Lane>(gpu_, on_->image.mostWorkers(), on_->signals.main);
+    gpu_.driver().StreamSynchronize(on_->signals.main); // zeroed before the caller's stream uses it
   }
   return caller;
 }
@@ -119,7 +120,7 @@ void Session::makeRoom(Caller &caller, const Shapes &shapes, Stream stream) {
     if (caller.captured)
       caller.lane->workspace.retire();
     else
-      gpu_.driver().CtxSynchronize(); // launches in flight use the memory that is about to be freed
+      gpu_.driver().StreamSynchronize(stream); // launches in flight use the memory that is about to be freed
     caller.lane->workspace.prepare(manifest_, shapes, on_->signals.main);
     gpu_.driver().StreamSynchronize(on_->signals.main); // zeroed before the caller's stream uses it
   }

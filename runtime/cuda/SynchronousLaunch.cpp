@@ -47,6 +47,7 @@ LaunchStats SynchronousLaunch::run() {
   if (request_.options.trace)
     recordsEach_ = recordsForEachWorker(shapes_.tasks, request_.workers);
   try {
+    waitForTensors();
     copyIn();
     start();
     waitForEnd();
@@ -73,6 +74,13 @@ LaunchStats SynchronousLaunch::run() {
       driver_.StreamSynchronize.raw(on_.signals.main);
     throw;
   }
+}
+
+// What the caller has put into other streams may still be writing tensors that are used in place.
+void SynchronousLaunch::waitForTensors() {
+  const std::vector<bool> &inPlace = request_.binding.inPlace;
+  if (std::find(inPlace.begin(), inPlace.end(), true) != inPlace.end())
+    driver_.CtxSynchronize();
 }
 
 // Tensors that are only written are copied in too: a graph may leave parts of them as they are.

@@ -24,6 +24,7 @@ public:
   LaunchStats run();
 
 private:
+  void waitForTensors();
   void copyIn();
   void start();
   void waitForEnd();

@@ -66,6 +66,7 @@ std::set<FakeStream *> streams;
 bool initialized = false;
 int primaryContext; // its address is the context
 thread_local int contextDepth = 0;
+thread_local int captureMode = 0; // CU_STREAM_CAPTURE_MODE_GLOBAL
 
 // What every function asks first: 0 to go on.
 int enter(const char *name, bool needsContext = true) {
@@ -77,9 +78,16 @@ int enter(const char *name, bool needsContext = true) {
   return needsContext && contextDepth == 0 ? invalidContext : success;
 }
 
+// Nothing can wait for a stream that is captured (null: for all of them).
+int waitsForCapture(void *stream) {
+  std::lock_guard lock(mutex);
+  return state.capturing && (!stream || state.capturing == stream) ? captureUnsupported : success;
+}
+
+// A thread that has not asked for the relaxed mode can neither allocate nor wait while anybody captures.
 int refusedWhileCapturing() {
   std::lock_guard lock(mutex);
-  return state.capturing ? captureUnsupported : success;
+  return state.capturing && captureMode != 2 ? captureUnsupported : success;
 }
 
 // The host address of a range of device memory; null if it is not inside one allocation.
@@ -217,7 +225,7 @@ int cuCtxPopCurrent_v2(void **context) {
 }
 int cuCtxSynchronize() {
   ENTER("cuCtxSynchronize");
-  if (int failed = refusedWhileCapturing())
+  if (int failed = waitsForCapture(nullptr))
     return failed;
   count(&State::synchronizations);
   std::unique_lock lock(mutex);
@@ -267,9 +275,9 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
   *function = &loaded->functions[name];
   return success;
 }
-int cuFuncGetAttribute(int *value, int, void *) {
+int cuFuncGetAttribute(int *value, int attribute, void *) {
   ENTER("cuFuncGetAttribute");
-  *value = 40;
+  *value = attribute == 1 ? 76 : attribute == 4 ? 40 : 0; // static shared bytes, registers
   return success;
 }
 int cuFuncSetAttribute(void *, int attribute, int value) {
@@ -405,6 +413,8 @@ int cuStreamDestroy_v2(void *stream) {
   return success;
 }
 int cuStreamSynchronize(void *stream) {
+  if (int failed = waitsForCapture(stream))
+    return failed;
   if (int failed = refusedWhileCapturing())
     return failed;
   count(&State::synchronizations);
@@ -415,6 +425,10 @@ int cuStreamSynchronize(void *stream) {
 int cuStreamIsCapturing(void *stream, unsigned *status) {
   ENTER("cuStreamIsCapturing");
   *status = state.capturing == stream ? 1 : 0;
+  return success;
+}
+int cuThreadExchangeStreamCaptureMode(int *mode) {
+  std::swap(*mode, captureMode);
   return success;
 }
 int cuEventCreate(void **event, unsigned) {

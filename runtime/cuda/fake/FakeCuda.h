@@ -6,7 +6,7 @@
 //   - copies take place when the stream gets to them, not when they are asked for
 //   - every range that is copied or set must lie inside one allocation
 //   - every call that needs a current context fails without one
-//   - while a stream is captured, allocating and synchronizing fail
+//   - nothing can wait for a stream that is captured, and only a thread that has asked for it can allocate meanwhile
 //   - what was not freed is counted
 #ifndef EVT_RUNTIME_CUDA_FAKE_FAKECUDA_H
 #define EVT_RUNTIME_CUDA_FAKE_FAKECUDA_H

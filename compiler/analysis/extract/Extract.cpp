@@ -84,6 +84,25 @@ std::optional<Polynomial> productCount(ExtractionScope &scope, IndexValues &valu
   return Polynomial::fromAffine(overElements(scope.graph, *factor, shape));
 }
 
+/// A sum of products of such values and of numbers, such as 3 * n * m.
+std::optional<Polynomial> productCount(ExtractionScope &scope, IndexValues &values, AffineExpr expr,
+                                       ValueRange operands, const isl::set &shape) {
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+    return productCount(scope, values, operands[symbol.getPosition()], shape);
+  if (auto number = dyn_cast<AffineConstantExpr>(expr))
+    return number.getValue() < 0 ? std::nullopt
+                                 : std::optional(Polynomial::fromAffine(
+                                       overElements(scope.graph, values.constant(number.getValue()), shape)));
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary || (expr.getKind() != AffineExprKind::Add && expr.getKind() != AffineExprKind::Mul))
+    return std::nullopt;
+  std::optional<Polynomial> a = productCount(scope, values, binary.getLHS(), operands, shape);
+  std::optional<Polynomial> b = productCount(scope, values, binary.getRHS(), operands, shape);
+  if (!a || !b)
+    return std::nullopt;
+  return expr.getKind() == AffineExprKind::Add ? *a + *b : *a * *b;
+}
+
 std::string countText(ExtractionScope &scope, ir::EventOp op) {
   AffineMap map = op.getCountMap();
   if (map.isSingleConstant())
@@ -121,10 +140,11 @@ std::optional<Polynomial> countOf(ExtractionScope &scope, ir::EventOp op, const 
   IndexValues values(scope, map.getNumDims(), {});
   try {
     WorkLimit limit(scope);
-    bool isOneValue = map.getNumResults() == 1 && isa<AffineSymbolExpr>(map.getResult(0));
-    if (isOneValue && op.getCountOperands()[0].getDefiningOp<arith::MulIOp>() &&
-        !isNotifiedByGridOf(op, op.getCountOperands()[0]))
-      if (std::optional<Polynomial> count = productCount(scope, values, op.getCountOperands()[0], shape))
+    auto isProduct = [&](Value operand) {
+      return operand.getDefiningOp<arith::MulIOp>() && !isNotifiedByGridOf(op, operand);
+    };
+    if (map.getNumResults() == 1 && llvm::any_of(op.getCountOperands(), isProduct))
+      if (auto count = productCount(scope, values, map.getResult(0), op.getCountOperands(), shape))
         return count->intersectDomain(shape);
     IndexValue least = values.leastOf(map, op.getCountOperands());
     if (!least)

@@ -30,7 +30,8 @@ std::string sealed(nlohmann::ordered_json manifest) {
 
 } // namespace
 
-void compileBatch(const std::vector<Kernel> &kernels, const std::string &folder, const std::string &name) {
+void compileBatch(const std::vector<Kernel> &kernels, const std::string &folder, const std::string &name,
+                  const std::string &optimization) {
   fs::create_directories(folder);
   fs::path source = fs::path(folder) / (name + ".cpp"), object = fs::path(folder) / (name + ".so");
   {
@@ -40,7 +41,7 @@ void compileBatch(const std::vector<Kernel> &kernels, const std::string &folder,
   }
   pipeline::HostCompiler host;
   host.includeRoot = EVT_SOURCE_DIR;
-  host.extraFlags = {"-O1"};
+  host.extraFlags = {optimization};
   std::string failure = host.compile(source.string(), object.string());
   if (!failure.empty())
     throw std::runtime_error(source.string() + ": " + failure.substr(0, 4000));

@@ -16,8 +16,9 @@ struct Kernel {
   std::string manifest; // as the compiler emitted it
 };
 
-/// Compiles the kernels and writes the artifact of each to `folder`/<entry>. Throws std::runtime_error with the host
-/// compiler's messages.
-void compileBatch(const std::vector<Kernel> &kernels, const std::string &folder, const std::string &name);
+/// Compiles the kernels with `optimization` (-O0, -O1) and writes the artifact of each to `folder`/<entry>. Throws
+/// std::runtime_error with the host compiler's messages.
+void compileBatch(const std::vector<Kernel> &kernels, const std::string &folder, const std::string &name,
+                  const std::string &optimization);
 
 } // namespace evt::fuzz

@@ -25,6 +25,7 @@ struct Frontend::State {
       ir::registerDialects(registry);
       context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
       context->loadAllAvailableDialects();
+      context->printOpOnDiagnostic(false);
     }
     return *context;
   }

@@ -5,8 +5,9 @@
 // each iteration, kept per iteration, or kept in two copies that take turns; some step through time along a coordinate
 // of their own grid. Symbols may be 0, grids may be smaller or larger than what they cover, tiles may lie outside.
 //
-// A model comes without events. addEvents makes them by hand; those of an *aligned* model can be left to the compiler:
-// all calls cut a dimension into the same tiles and read tiles with a border, which is what inference is made for.
+// A model comes without events: addEvents makes them by hand, or they are left to the compiler. In an *aligned* model
+// all calls cut a dimension into the same tiles and read tiles with a border, which is what inference finds precise
+// events for; the tiles of any other model have little to do with each other, and the events found are often coarser.
 #pragma once
 
 #include "Model.h"

@@ -1,6 +1,8 @@
 // A campaign: so many programs from one seed on, checked, compiled in batches, launched and compared.
 #pragma once
 
+#include "compiler/analysis/Findings.h"
+
 #include <cstdint>
 #include <string>
 
@@ -13,9 +15,7 @@ struct CampaignOptions {
   uint64_t seed = 1;
   int batch = 25;
   int launches = 6;
-  /// What one question about a mutant may cost the proof (ProofLimits): a wrong program is the slowest to prove, and
-  /// what is left open is caught by a checked run.
-  unsigned long operations = 300'000;
+  unsigned long operations = ProofLimits().operations;
   bool proofsOnly = false; // compile and launch nothing
   bool verbose = false;    // a line for each program
 };

@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
   app.add_option("--seed", options.seed, "of the first program; each has its own");
   app.add_option("--batch", options.batch, "kernels in one file");
   app.add_option("--launches", options.launches, "launches of each graph");
-  app.add_option("--operations", options.operations, "of the proof for one question about a mutant");
+  app.add_option("--operations", options.operations, "what one question may cost the proof");
   app.add_flag("--proofs-only", options.proofsOnly, "compile and launch nothing");
   app.add_flag("--verbose", options.verbose, "a line for each program");
   CLI11_PARSE(app, argc, argv);

@@ -1,12 +1,16 @@
 // Programs with one mistake in their events. Each is judged by brute force first, then shown to the compiler:
 //
-//   judged        the proof says       must hold
-//   wrong         a violation          the judge finds a defect at the counterexample's shape, too
-//   wrong         an obligation        a checked run at the shape where the judge found the defect reports, faults or
-//   stalls wrong         proved               never: a miss right         a violation          the judge finds a defect
-//   at the counterexample's shape (it was beyond the shapes
-//                                      that were tried)
-//   right         anything else        nothing
+//   judged   the proof says   must hold
+//
+//   wrong    a violation      the judge finds a defect at the counterexample's shape, too
+//
+//   wrong    an obligation    a checked run at the shape where the judge found the defect reports, faults or stalls
+//
+//   wrong    proved           never: a miss
+//
+//   right    a violation      the judge finds a defect at the counterexample's shape, larger than those it tried
+//
+//   right    anything else    nothing
 #include "GraphCampaign.h"
 
 #include "Batch.h"
@@ -148,7 +152,7 @@ private:
     std::vector<Kernel> kernels;
     for (const auto &mutant : batch)
       kernels.push_back(mutant->kernel);
-    compileBatch(kernels, options.folder, "mutants" + std::to_string(batches++));
+    compileBatch(kernels, options.folder, "mutants" + std::to_string(batches++), "-O0");
     for (const auto &mutant : batch) {
       LoadedProgram program(options.folder + "/" + mutant->name);
       LaunchChoice choice;

@@ -25,6 +25,16 @@ size_t lengthOfText(StringRef rest) {
   return std::min(i + 1, rest.size());
 }
 
+/// The digits of `#7`; none if `rest` starts with no such thing.
+StringRef numberOfResult(StringRef rest) {
+  return rest.consume_front("#") ? rest.take_while([](char c) { return isDigit(c); }) : "";
+}
+
+bool isAllowedResult(StringRef digits) {
+  unsigned number = 0;
+  return digits.empty() || (!digits.getAsInteger(10, number) && number <= maxResultNumber);
+}
+
 TextFault faultAt(StringRef text, size_t offset, std::string message) {
   StringRef before = text.take_front(offset);
   size_t lineStart = before.rfind('\n') + 1; // 0 where there is none
@@ -69,6 +79,9 @@ std::optional<TextFault> findTextFault(StringRef text) {
       isOperator = true;
     } else {
       operators.back() = 0;
+      if (StringRef number = numberOfResult(rest); !isAllowedResult(number))
+        return faultAt(text, i,
+                       "result number " + number.str() + ", at most " + std::to_string(maxResultNumber) + " may be");
     }
     if (isOperator && ++operators.back() > maxOperators)
       return faultAt(text, i,

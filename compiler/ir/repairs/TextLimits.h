@@ -12,6 +12,7 @@ namespace evt::ir {
 /// Far above what programs use, and far below what a stack of 8 MiB takes.
 constexpr unsigned maxOpenBrackets = 256;
 constexpr unsigned maxOperators = 1024;
+constexpr unsigned maxResultNumber = 4095;
 
 struct TextFault {
   unsigned line, column; // from 1

@@ -49,6 +49,17 @@ TEST(TextLimits, EveryOperatorCounts) {
   EXPECT_FALSE(findTextFault("x" + times(" modulo y", 2000)));
 }
 
+TEST(TextLimits, ResultNumbers) {
+  EXPECT_FALSE(findTextFault("%x#4095, %x #0, #map, #, #3d"));
+  for (const char *number : {"4096", "4294967295", "99999999999999999999999999"}) {
+    auto fault = findTextFault("%y = f.g %x#" + std::string(number) + " : i1");
+    ASSERT_TRUE(fault) << number;
+    EXPECT_EQ(fault->column, 12u);
+    EXPECT_EQ(fault->message, "result number " + std::string(number) + ", at most 4095 may be");
+  }
+  EXPECT_TRUE(findTextFault("%x #4096")) << "a space may come between";
+}
+
 // An expression grows through its brackets, on either side.
 TEST(TextLimits, BracketsBelongToTheirExpression) {
   std::string chain = times("a + ", 600);

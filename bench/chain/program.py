@@ -13,6 +13,8 @@ apart; @combine adds a tile's pieces in order when the last one is there.
 
 import argparse
 
+STEP = 1024  # columns of a stage: 16 KB of weights
+
 MODELS = {"qwen3-8b": (4096, 6144, 12288, 151936), "llama-3.2-1b": (2048, 3072, 8192, 128256),
           "qwen3-0.6b": (1024, 4096, 3072, 151936), "qwen3-4b": (2560, 6144, 9728, 151936)}
 
@@ -27,7 +29,7 @@ def split(depth):
 
 def product(name, d, squares, arguments, extra, rows, depth, sources, epilogue, columns="%c0", grid="%t, %j"):
     """A device function: one or two products of x[t] with 8 rows of weights, then the epilogue."""
-    step = 512 if depth % 512 == 0 else 256
+    step = STEP if depth % STEP == 0 else 512 if depth % 512 == 0 else 256
     n = len(sources)
     accs = ", ".join(f"%acc{i}" for i in range(n))
     types = ", ".join(["tensor<8x8xf32>"] * n)

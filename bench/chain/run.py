@@ -70,12 +70,13 @@ class Chain:
 
 
 def measure(chain, compiled, tokens, schedule, repeats, bits):
-    """(median ms, relative error, whether the bits agree with `bits`)."""
+    """(median ms, relative error, runs with other bits than `bits`, the most logits that differ in one)."""
     stream = torch.cuda.Stream()
     x0 = torch.randn(tokens, chain.d, device="cuda", generator=torch.Generator("cuda").manual_seed(tokens))
     x, logits = x0.clone(), torch.empty(tokens, chain.vocabulary, device="cuda")
     values = {"r": x, "logits": logits, **chain.weights}
-    times, first, same = [], None, True
+    torch.cuda.synchronize()  # the stream does not wait for what made its inputs
+    times, other, differing = [], 0, 0
     with torch.cuda.stream(stream):
         for i in range(repeats + 3):
             x.copy_(x0)
@@ -87,13 +88,14 @@ def measure(chain, compiled, tokens, schedule, repeats, bits):
             end.synchronize()
             times.append(begin.elapsed_time(end))
             found = logits.view(torch.int32)
-            key = tokens
-            if key not in bits:
-                bits[key] = found.clone()
-            same &= bool(torch.equal(found, bits[key]))
+            if tokens not in bits:
+                bits[tokens] = found.clone()
+            unequal = int((found != bits[tokens]).sum())
+            other += unequal > 0
+            differing = max(differing, unequal)
     expected = chain.reference(x0)
     error = ((logits - expected).norm() / expected.norm()).item()
-    return statistics.median(times[3:]), error, same
+    return statistics.median(times[3:]), error, other, differing
 
 
 def main():
@@ -117,11 +119,12 @@ def main():
     failed, bits = 0, {}
     for tokens in (int(n) for n in options.tokens.split(",")):
         for schedule in options.schedules.split(","):
-            ms, error, same = measure(chain, compiled, tokens, schedule, options.repeats, bits)
-            good = error < 2e-2 and same
+            ms, error, other, differing = measure(chain, compiled, tokens, schedule, options.repeats, bits)
+            good = error < 2e-2 and not other
             failed += not good
             print(f"  tokens {tokens:3} {schedule:8} {ms:8.4f} ms  {100 * bound / ms:5.1f} % of the bound  error {error:.2e}"
-                  f"  {'same bits' if same else 'OTHER BITS'}{'' if good else '  FAILED'}", flush=True)
+                  f"  {f'{other} runs differ, in up to {differing} logits' if other else 'same bits'}{'' if good else '  FAILED'}",
+                  flush=True)
     compiled.close()
     return 1 if failed else 0
 

@@ -57,4 +57,18 @@ std::vector<bool> carriedCoordinates(const TaskGraph &graph, int index) {
   return carried;
 }
 
+bool mayStartReady(const TaskGraph &graph, int index) {
+  const Call &call = graph.calls[static_cast<size_t>(index)];
+  isl::set ready = call.domain.intersect_params(graph.context);
+  for (const EventUse &wait : call.waits) {
+    const Event &event = graph.events[static_cast<size_t>(wait.event)];
+    if (!wait.exact || !event.count)
+      continue;
+    PossiblyNonZero counted = event.count->nonZeroOn(event.shape);
+    if (counted.decided)
+      ready = ready.subtract(wait.relation.intersect_range(counted.where).domain());
+  }
+  return !ready.is_empty();
+}
+
 } // namespace evt

@@ -17,6 +17,10 @@ namespace evt {
 /// iteration to another. Edges that only some data gives count.
 std::vector<bool> carriedCoordinates(const TaskGraph &graph, int call);
 
+/// Whether some task of the call might have nothing to wait for: no wait, or waits for elements whose count is 0. False
+/// only if that is known.
+bool mayStartReady(const TaskGraph &graph, int call);
+
 } // namespace evt
 
 #endif

@@ -190,11 +190,23 @@ bool emitDevices(const GraphCode &graph, Target target, const StreamPlan *stream
   return true;
 }
 
+/// Events whose counts no obligation doubts. The CPU target looks at every sum all the same: it costs nothing there.
+std::vector<bool> provedCounts(const GraphCode &graph, const ScheduleFacts &facts) {
+  std::vector<bool> proved;
+  for (ir::EventOp event : graph.signature.events) {
+    std::string suffix = ":" + event.getName().str();
+    proved.push_back(facts.verified && llvm::none_of(facts.obligations, [&](const std::string &o) {
+                       return llvm::StringRef(o).ends_with(suffix);
+                     }));
+  }
+  return proved;
+}
+
 void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, const TaskForms &forms, const StreamPlan *streams,
                CodeWriter &out) {
   const ir::Signature &s = graph.signature;
   emitCounts(graph, out);
-  emitNotifies(graph, out);
+  emitNotifies(graph, streams ? provedCounts(graph, facts) : std::vector<bool>(), out);
   emitProtocols(graph, out);
   emitTasks(graph, forms, out);
   std::string refusal = facts.dynamicRefusal();
@@ -214,7 +226,7 @@ void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, const TaskFor
   emitStaticSchedule(graph, facts.carried, forms, out);
   emitTicketSchedule(graph, facts.carried, forms, out);
   if (refusal.empty())
-    emitDynamicSchedule(graph, forms, out);
+    emitDynamicSchedule(graph, forms, facts.mayStartReady, out);
 }
 
 std::string headline(const GraphCode &graph, const char *what) {
@@ -341,7 +353,7 @@ void emitCudaEntry(const GraphCode &graph, const StreamPlan &streams, const Shar
   out.line("static constexpr int collected = ", collected, ", row_pieces = ", streams.rowPieces(), ";");
   out.line("static constexpr evt::SharedLayout layout{", shared.slots, ", ", shared.stageBytes, ", ",
            shared.slots ? "EVT_IN_FLIGHT_BYTES / " + num(shared.stageBytes) : "0", ", ", shared.fragments, "};");
-  out.line("static EVT_DEVICE void schedule(evt::DynamicWorker &w, const Program &P) {");
+  out.line("static __device__ __forceinline__ void schedule(evt::DynamicWorker &w, const Program &P) {");
   out.line("if (w.launch->schedule == EVT_STATIC) run_static(w, P);");
   out.line("else if (w.launch->schedule == EVT_TICKET) run_ticket(w, P);");
   if (hasDynamic)
@@ -446,7 +458,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   host.line();
   emitProgram(graph, host);
   emitCounts(graph, host);
-  emitNotifies(graph, host);
+  emitNotifies(graph, {}, host);
   emitProtocols(graph, host);
   emitTasks(graph, TaskForms(s.calls.size(), TaskForm::reported), host);
   emitExplain(graph, host);

@@ -12,7 +12,9 @@ namespace evt::emit {
 struct ScheduleFacts {
   Carried carried;
   Triggers triggers;
+  std::vector<bool> mayStartReady;      // of each call: some task might wait for nothing
   std::vector<std::string> obligations; // by name, for the manifest
+  bool verified = false;                // obligations are all that is not proved
 
   /// Why the dynamic schedule is impossible; empty if it is not.
   std::string dynamicRefusal() const;

@@ -198,7 +198,7 @@ void emitCounts(const GraphCode &graph, CodeWriter &out) {
   out.line();
 }
 
-void emitNotifies(const GraphCode &graph, CodeWriter &out) {
+void emitNotifies(const GraphCode &graph, const std::vector<bool> &proved, CodeWriter &out) {
   for (auto [e, event] : llvm::enumerate(graph.signature.events))
     out.line("EVT_FN void complete_", e, "(evt::DynamicWorker &w, const Program &P", elementParams(event), ");");
   out.line();
@@ -215,6 +215,17 @@ void emitNotifies(const GraphCode &graph, CodeWriter &out) {
     out.line("const int64_t element = ", elementIndex(e, op), ";");
     out.line("use.w.notifies(", e, ", element);");
     out.line("if constexpr (!Use::reports_only) {");
+    if (e < proved.size() && proved[e]) {
+      // Nobody needs the sum of a count that is known to be right, except who looks for its end.
+      out.line("if constexpr (!Use::dynamic) {");
+      out.line("evt::Worker::signal(P.e", e, " + element);");
+      out.line("} else if (evt::Worker::arrive(P.e", e, " + element) == count_", e, "(P", args, ")) {");
+      out.line("complete_", e, "(use.w, P", args, ");");
+      out.line("}");
+      out.line("}");
+      out.line("}");
+      continue;
+    }
     out.line("const uint32_t now = evt::Worker::arrive(P.e", e, " + element);");
     if (isGuarded(op)) {
       out.line("if constexpr (Use::dynamic) {");

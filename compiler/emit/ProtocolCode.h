@@ -17,8 +17,8 @@ using Triggers = std::vector<std::vector<Trigger>>;
 
 /// `count_E(P, a0, ...)` for events whose count does not come from memory.
 void emitCounts(const GraphCode &graph, CodeWriter &out);
-/// `notify_E<Use>(use, P, a0, ...)`.
-void emitNotifies(const GraphCode &graph, CodeWriter &out);
+/// `notify_E<Use>(use, P, a0, ...)`. Events whose count is `proved` are notified without looking at the sum.
+void emitNotifies(const GraphCode &graph, const std::vector<bool> &proved, CodeWriter &out);
 /// `waits_K<Use>(use, P, coords)` and `notifies_K<Use>(use, P, coords)` of every call.
 void emitProtocols(const GraphCode &graph, CodeWriter &out);
 /// `ready_K(w, P, coords)` of every call and `complete_E(w, P, a0, ...)` of every event.

@@ -139,8 +139,8 @@ void emitHandedTask(const GraphCode &graph, unsigned k, const std::string &group
                     bool streams, CodeWriter &out) {
   ir::CallOp op = graph.signature.calls[k];
   std::string list = graph.coordNames(k);
-  out.line("template <class Use> EVT_FN inline bool task_", k, "(Use &use, const Program &P", groups,
-           graph.coordParams(k), ") {");
+  out.line("template <class Use> EVT_FORCED bool task_", k, "(Use &use, const Program &P", groups, graph.coordParams(k),
+           ") {");
   std::string handOver = "use.w.hand_over(" + num(k) + ", linear_" + num(k) + "(P" + (op.isRagged() ? ", groups" : "") +
                          list + ")" + list + ")";
   if (streams) {
@@ -221,7 +221,7 @@ void emitTasks(const GraphCode &graph, const TaskForms &forms, CodeWriter &out) 
 }
 
 void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms, CodeWriter &out) {
-  out.line("EVT_FN void run_static(evt::Worker &w, const Program &P) {");
+  out.line("EVT_FORCED void run_static(evt::Worker &w, const Program &P) {");
   out.line("evt::Polling use{w};");
   walkProgram(graph, bodyOf(graph), out, 0, [&](unsigned k) {
     if (forms[k] == TaskForm::onCompletion)
@@ -286,7 +286,7 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const Ta
 }
 
 void emitTicketSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms, CodeWriter &out) {
-  out.line("EVT_FN void run_ticket(evt::Worker &w, const Program &P) {");
+  out.line("EVT_FORCED void run_ticket(evt::Worker &w, const Program &P) {");
   out.line("evt::Polling use{w};");
   out.line("int64_t ticket = w.take_ticket(), first = 0;");
   walkProgram(graph, bodyOf(graph), out, 0, [&](unsigned k) {
@@ -356,17 +356,18 @@ void decodeAll(const GraphCode &graph, unsigned k, const std::string &q, CodeWri
 
 } // namespace
 
-void emitDynamicSchedule(const GraphCode &graph, const TaskForms &forms, CodeWriter &out) {
+void emitDynamicSchedule(const GraphCode &graph, const TaskForms &forms, const std::vector<bool> &mayStartReady,
+                         CodeWriter &out) {
   const ir::Signature &s = graph.signature;
-  out.line("EVT_FN void run_dynamic(evt::DynamicWorker &w, const Program &P) {");
+  out.line("EVT_FORCED void run_dynamic(evt::DynamicWorker &w, const Program &P) {");
   out.line("// Tasks that wait for nothing are ready from the start; each worker finds its share of them.");
   for (unsigned k = 0; k < s.calls.size(); ++k) {
     ir::CallOp op = s.calls[k];
     bool waits = !op.getProtocol().front().getOps<ir::WaitOp>().empty();
     if (forms[k] == TaskForm::onCompletion)
       continue;
-    if (op.isRagged() && op.getRaggedGuard())
-      continue; // born when the guard completes
+    if (op.isRagged() ? static_cast<bool>(op.getRaggedGuard()) : !mayStartReady[k])
+      continue; // ragged: born when the guard completes
     out.line("{ // ", s.callName(k));
     if (op.isRagged()) {
       out.line("if (w.id == 0) {");

@@ -34,7 +34,9 @@ using TaskForms = std::vector<TaskForm>;
 void emitTasks(const GraphCode &graph, const TaskForms &forms, CodeWriter &out);
 void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms, CodeWriter &out);
 void emitTicketSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms, CodeWriter &out);
-void emitDynamicSchedule(const GraphCode &graph, const TaskForms &forms, CodeWriter &out);
+/// `mayStartReady` says of which calls a task might have nothing to wait for: only those are looked through for such.
+void emitDynamicSchedule(const GraphCode &graph, const TaskForms &forms, const std::vector<bool> &mayStartReady,
+                         CodeWriter &out);
 /// `explain(w, P)`: every task with its waits and notifies, reported and not run.
 void emitExplain(const GraphCode &graph, CodeWriter &out);
 

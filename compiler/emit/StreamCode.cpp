@@ -84,20 +84,30 @@ void emitFeed(ir::DeviceOp device, const roles::StreamedProduct &product, CodeWr
   Parameters parameters(device);
   std::string name = device.getSymName().str();
   out.line("// ", name, ", loader: its weights, stage by stage");
-  out.line("EVT_FN void feed_", name, "(evt::Ring &ring", parameters.list, ") {");
+  out.line("EVT_FORCED void feed_", name, "(evt::Ring &ring", parameters.list, ") {");
   IndexCode index(device, parameters, out);
-  out.line("#pragma unroll 1");
-  out.line("for (int64_t k = ", product.lower, "; k < ", product.lower + product.stages * product.step,
-           "; k += ", product.step, ") {");
   scf::ForOp loop = product.loop;
+  out.line("{");
+  out.line("const int64_t k = ", product.lower, ";");
   index.set(loop.getInductionVar(), "k");
   index.emit(*loop.getBody());
+  // Stages of a fragment follow each other.
+  std::vector<std::string> from;
   for (const auto &w : product.weights) {
     ir::LoadOp load = w.load;
-    for (int64_t f = 0; f < w.fragments; ++f)
-      out.line("ring.send(evt::packed(", index.name(load.getMemory()), ", {",
-               offsets(index, load.getOffsets(), f ? num(8 * f) : "", ""), "}), ", product.stageBytes(), ");");
+    for (int64_t f = 0; f < w.fragments; ++f) {
+      from.push_back("w" + num(from.size()));
+      out.line("const char *", from.back(), " = reinterpret_cast<const char *>(evt::packed(",
+               index.name(load.getMemory()), ", {", offsets(index, load.getOffsets(), f ? num(8 * f) : "", ""), "}));");
+    }
   }
+  out.line("#pragma unroll");
+  out.line("for (int s = 0; s < ", product.stages, "; ++s) {");
+  for (const std::string &w : from) {
+    out.line("ring.send(", w, ", ", product.stageBytes(), ");");
+    out.line(w, " += ", product.stageBytes(), ";");
+  }
+  out.line("}");
   out.line("}");
   out.line("}");
 }

@@ -141,6 +141,7 @@ LogicalResult check(Program &program, const Options &options) {
         program.facts.obligations.push_back(o.name);
       if (!result.ok())
         return failure();
+      program.facts.verified = true;
     }
     return analyseSchedules(*model, program.facts);
   };

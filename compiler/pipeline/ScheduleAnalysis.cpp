@@ -49,6 +49,7 @@ LogicalResult analyseSchedules(const Extraction &model, emit::ScheduleFacts &fac
   for (unsigned k = 0; k < s.calls.size(); ++k) {
     ir::CallOp call = s.calls[k];
     facts.carried.push_back(carriedCoordinates(model.graph, k));
+    facts.mayStartReady.push_back(mayStartReady(model.graph, k));
     auto &triggers = facts.triggers.emplace_back();
     // The model makes implied waits explicit: a ragged call's guard, and the guard of a count in memory.
     unsigned next = call.getRaggedGuard() ? 1 : 0;

@@ -59,6 +59,38 @@ int64_t divisorOf(Value v) {
   return 1;
 }
 
+/// How much an index grows when `of` grows by 1; none if that is not a constant.
+std::optional<int64_t> slopeOf(Value v, Value of) {
+  if (v == of)
+    return 1;
+  auto argument = dyn_cast<BlockArgument>(of);
+  if (!argument || !dependsOn(v, argument))
+    return 0;
+  auto apply = v.getDefiningOp<affine::AffineApplyOp>();
+  if (!apply)
+    return std::nullopt;
+  // Linear in its operands: the difference of two neighbours is a constant.
+  AffineMap map = apply.getAffineMap();
+  int64_t slope = 0;
+  for (auto [i, operand] : llvm::enumerate(apply.getOperands())) {
+    auto inner = slopeOf(operand, of);
+    if (!inner)
+      return std::nullopt;
+    if (*inner == 0)
+      continue;
+    MLIRContext *context = map.getContext();
+    AffineExpr x =
+        i < map.getNumDims() ? getAffineDimExpr(i, context) : getAffineSymbolExpr(i - map.getNumDims(), context);
+    AffineExpr step = simplifyAffineExpr(map.getResult(0).replace(x, x + 1) - map.getResult(0), map.getNumDims(),
+                                         map.getNumSymbols());
+    auto c = dyn_cast<AffineConstantExpr>(step);
+    if (!c)
+      return std::nullopt;
+    slope += c.getValue() * *inner;
+  }
+  return slope;
+}
+
 bool isDivisible(Value v, int64_t by) { return divisorOf(v) % by == 0; }
 
 bool isZero(Value v) {
@@ -168,6 +200,9 @@ private:
     if (!isDivisible(offsets[offsets.size() - 2], weightRows) || !isDivisible(offsets.back(), packedColumns) ||
         !isDivisible(rows.getOffsets().back(), 8))
       return refuse("a tile begins inside a packed tile");
+    for (auto [d, offset] : llvm::enumerate(offsets))
+      if (slopeOf(offset, plan.loop.getInductionVar()) != (d + 1 == offsets.size() ? 1 : 0))
+        return refuse("its weights do not follow each other along K");
     auto rowType = cast<MemRefType>(rows.getMemory().getType());
     if (rowType.getDimSize(rowType.getRank() - 1) % 8)
       return refuse("its rows have a length that is no multiple of 8");

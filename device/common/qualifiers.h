@@ -9,10 +9,12 @@
 #define EVT_DEVICE
 #endif
 
-/// A function of an emitted kernel, and one whose arguments must stay in registers.
+/// A function of an emitted kernel, and one whose arguments must stay in registers on a GPU.
 #define EVT_FN static EVT_DEVICE
 #if defined(__CUDACC__)
 #define EVT_FORCED static __device__ __forceinline__
+#else
+#define EVT_FORCED static inline
 #endif
 
 #endif

@@ -1,10 +1,13 @@
 // The dynamic schedule: tasks are handed out when the last event they wait for completes, so a task never blocks.
 //
-// Ready tasks are ranges in one queue that all blocks share. The thread that completed an event pushes; the control
-// thread of whichever block is free pops, takes a part of the range that leaves enough for the others, and pushes the
-// rest back. The queue has a slot for each task of the launch: an entry holds at least one task that is ready and not
-// yet handed out, and no task is in two entries, so it cannot overflow. The launch is over when as many tasks have
-// finished as there are.
+// Ready tasks are ranges in one list that all blocks share and that only grows during a launch. The thread that
+// completed an event reserves places at its end, cuts the range so that every block can have a part, and publishes the
+// parts. The control thread of a block takes a number and waits until the entry of that number is published; then it
+// hands its tasks over. Taking and pushing are one addition each, whoever else is at it.
+//
+// An entry holds at least one task and no task is in two, so there are never more entries than tasks: the list has a
+// place for each task of the launch and cannot overflow. The launch is over when as many tasks have finished as there
+// are.
 #pragma once
 
 #include "device/cuda/worker.h"
@@ -18,9 +21,9 @@ struct Entry {
   std::uint32_t count;
 };
 
-/// A slot of the queue. `turn` tells whose turn it is: 2 * lap for a writer, 2 * lap + 1 for a reader.
+/// A place of the list; `published` turns 1 when the entry may be read.
 struct Slot {
-  std::uint64_t turn;
+  std::uint64_t published;
   Entry entry;
 };
 static_assert(sizeof(Slot) == 24);
@@ -49,72 +52,50 @@ public:
   }
   __device__ void flush() {
     if (pending.count)
-      enqueue(pending);
+      publish(pending);
     pending.count = 0;
   }
 
   /// Counts tasks as finished: one that ran, or those of a ragged grid that turned out not to exist.
-  __device__ void absent(std::int64_t tasks) { ptx::add_acq_rel(&control->finished, (std::uint64_t)tasks); }
-  __device__ void finished() { ptx::add_acq_rel(&control->finished, 1ull); }
+  __device__ void absent(std::int64_t tasks) { ptx::reduce_relaxed(&control->finished, (std::uint64_t)tasks); }
+  __device__ void finished() { ptx::reduce_relaxed(&control->finished, 1); }
 
   /// Control: hands tasks out until the launch is over. `run(call, task)` hands over one.
   template <class Run> __device__ void work(Run &&run) {
     flush();
-    for (std::uint32_t spin = 1;; ++spin) {
-      Entry entry;
-      if (!dequeue(entry)) {
-        if (ptx::load_acquire(&control->finished) == total || (spin % 64 == 0 && aborted()))
+    while (true) {
+      const std::uint64_t number = ptx::add_relaxed(&control->head, 1);
+      if (number >= capacity)
+        return; // more numbers than there can be entries
+      Slot &slot = slots[number];
+      for (std::uint32_t spin = 1; !ptx::load_acquire(&slot.published); ++spin)
+        if (spin % 16 == 0 && (ptx::load_relaxed(&control->finished) == total || aborted()))
           return;
-        __nanosleep(50);
-        continue;
-      }
-      std::uint32_t mine = entry.count / (2 * workers);
-      mine = mine ? mine : 1;
-      if (entry.count > mine)
-        enqueue({entry.begin + mine, entry.call, entry.count - mine});
-      for (std::uint32_t i = 0; i < mine; ++i)
+      const Entry entry = slot.entry;
+      for (std::uint32_t i = 0; i < entry.count; ++i)
         run(entry.call, entry.begin + i);
     }
   }
 
-  /// After the launch, by every thread of the last block to leave: the slots that were used.
+  /// After the launch, by every thread of the last block to leave: the places that were used.
   __device__ void reset_queue() {
-    std::uint64_t used = control->tail;
+    const std::uint64_t used = control->tail;
     for (std::uint64_t i = threadIdx.x; i < used && i < capacity; i += blockDim.x)
-      slots[i].turn = 0;
+      slots[i].published = 0;
   }
 
 private:
-  __device__ void enqueue(const Entry &entry) {
-    std::uint64_t at = ptx::add_relaxed(&control->tail, 1);
-    Slot &slot = slots[at % capacity];
-    std::uint64_t turn = at / capacity * 2;
-    while (ptx::load_acquire(&slot.turn) != turn) // its last reader is still copying
-      ;
-    slot.entry = entry;
-    ptx::store_release(&slot.turn, turn + 1);
-  }
-
-  __device__ bool dequeue(Entry &entry) {
-    std::uint64_t at = ptx::load_relaxed(&control->head);
-    while (true) {
-      Slot &slot = slots[at % capacity];
-      std::uint64_t turn = at / capacity * 2;
-      if (ptx::load_acquire(&slot.turn) != turn + 1) {
-        std::uint64_t now = ptx::load_relaxed(&control->head);
-        if (now == at)
-          return false;
-        at = now;
-        continue;
-      }
-      std::uint64_t seen = atomicCAS((unsigned long long *)&control->head, (unsigned long long)at, at + 1);
-      if (seen == at) {
-        entry = slot.entry;
-        ptx::store_release(&slot.turn, turn + 2);
-        return true;
-      }
-      at = seen;
+  __device__ void publish(const Entry &range) {
+    const std::uint32_t each = (range.count + workers - 1) / workers, parts = (range.count + each - 1) / each;
+    const std::uint64_t first = ptx::add_relaxed(&control->tail, parts);
+    for (std::uint32_t p = 0; p < parts; ++p) {
+      const std::uint32_t begin = p * each;
+      slots[first + p].entry = {range.begin + begin, range.call,
+                                range.count - begin < each ? range.count - begin : each};
     }
+    __threadfence(); // one fence for all parts
+    for (std::uint32_t p = 0; p < parts; ++p)
+      ptx::store_relaxed(&slots[first + p].published, 1);
   }
 
   Slot *const slots;

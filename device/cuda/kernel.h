@@ -60,17 +60,17 @@ template <class Kernel, class Program, class Launch> __device__ inline void run_
     new (storage) Program(launch);
     block.dead = block.records = 0;
     for (int s = 0; s < BlockState::slots; ++s) {
-      ptx::barrier_init(&block.full[s], 1);
-      ptx::barrier_init(&block.empty[s], compute_warps);
+      ptx::barrier_init(ptx::barriers_at(block.full)[s], 1);
+      ptx::barrier_init(ptx::barriers_at(block.empty)[s], compute_warps);
     }
     if constexpr (streams) {
       for (int s = 0; s < layout.slots; ++s) {
-        ptx::barrier_init(&stream.full[s], 1);
-        ptx::barrier_init(&stream.empty[s], compute_warps);
+        ptx::barrier_init(ptx::barriers_at(stream.full)[s], 1);
+        ptx::barrier_init(ptx::barriers_at(stream.empty)[s], compute_warps);
       }
       for (int s = 0; s < Results::slots; ++s) {
-        ptx::barrier_init(&stream.sums_full[s], compute_warps);
-        ptx::barrier_init(&stream.sums_empty[s], 1);
+        ptx::barrier_init(ptx::barriers_at(stream.sums_full)[s], compute_warps);
+        ptx::barrier_init(ptx::barriers_at(stream.sums_empty)[s], 1);
       }
     }
     ptx::barrier_init_fence();
@@ -78,23 +78,35 @@ template <class Kernel, class Program, class Launch> __device__ inline void run_
   __syncthreads();
   const Program &P = *reinterpret_cast<const Program *>(storage);
   DynamicWorker w(&launch, P.control, &block, shared + layout.tiles(), room, P.slots, P.tasks);
-  Ring ring{};
-  Results results{};
-  if constexpr (streams) {
-    ring.stages = shared;
-    ring.full = stream.full;
-    ring.empty = stream.empty;
-    ring.slots = layout.slots;
-    ring.stage_bytes = layout.stage_bytes;
-    ring.in_flight = layout.in_flight;
-    ring.dead = &block.dead;
-    results.sums = reinterpret_cast<float *>(shared + layout.ring_bytes());
-    results.full = stream.sums_full;
-    results.empty = stream.sums_empty;
-    results.head = stream.head;
-    results.fragments = layout.fragments;
-  }
+  // Each role has its own view of the rings, in registers.
+  auto open_ring = [&] {
+    Ring ring{};
+    if constexpr (streams) {
+      ring.stages = shared;
+      ring.address = ptx::kept(ptx::shared_address(shared));
+      ring.full = ptx::barriers_at(stream.full);
+      ring.empty = ptx::barriers_at(stream.empty);
+      ring.slots = layout.slots;
+      ring.stage_bytes = layout.stage_bytes;
+      ring.in_flight = layout.in_flight;
+      ring.dead = &block.dead;
+    }
+    return ring;
+  };
+  auto open_results = [&] {
+    Results results{};
+    if constexpr (streams) {
+      results.sums = reinterpret_cast<float *>(shared + layout.ring_bytes());
+      results.full = ptx::barriers_at(stream.sums_full);
+      results.empty = ptx::barriers_at(stream.sums_empty);
+      results.head = stream.head;
+      results.fragments = layout.fragments;
+    }
+    return results;
+  };
   if (threadIdx.x < compute_threads) {
+    Ring ring = open_ring();
+    Results results = open_results();
     Key key;
     uint4 rows[Kernel::row_pieces ? Kernel::row_pieces : 1];
     bool alive = true;
@@ -111,6 +123,7 @@ template <class Kernel, class Program, class Launch> __device__ inline void run_
       for (int e = 0; e < epilogue_warps; ++e)
         results.put_end();
   } else if (threadIdx.x == control_thread) {
+    Ring ring = open_ring();
     w.ring = &ring;
     Kernel::schedule(w, P);
     w.end_of_tasks();
@@ -118,11 +131,12 @@ template <class Kernel, class Program, class Launch> __device__ inline void run_
       ring.settle();
   } else if (streams && threadIdx.x >= epilogue_first) {
     if constexpr (streams) {
+      Results results = open_results();
       Kept kept;
       for (int first = (threadIdx.x - epilogue_first) / 32; first; --first)
         results.at.advance(Results::slots);
       while (true) {
-        ptx::barrier_wait(&results.full[results.at.slot], results.at.round);
+        ptx::barrier_wait(results.full[results.at.slot], results.at.round);
         const Result result = results.head[results.at.slot];
         if (result.task.call == Task::none)
           break;
@@ -198,6 +212,7 @@ __device__ __forceinline__ bool run_stream(DynamicWorker &w, const Task &task, R
   float sums[Fragments][2];
   multiply<Steps, Blocks, Fragments, Bfloat16>(ring, reinterpret_cast<const uint4(&)[Steps * Blocks]>(rows), sums);
   results.put(task, sums, w.taken, w.started);
+  ring.release();
   return true;
 }
 

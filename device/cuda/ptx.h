@@ -40,6 +40,9 @@ __device__ __forceinline__ void store_release(std::uint64_t *p, std::uint64_t v)
 __device__ __forceinline__ void store_relaxed(std::uint32_t *p, std::uint32_t v) {
   asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
 }
+__device__ __forceinline__ void store_relaxed(std::uint64_t *p, std::uint64_t v) {
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+}
 __device__ __forceinline__ std::uint32_t add_acq_rel(std::uint32_t *p, std::uint32_t v) {
   std::uint32_t old;
   asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(p), "r"(v) : "memory");
@@ -54,6 +57,9 @@ __device__ __forceinline__ std::uint64_t add_relaxed(std::uint64_t *p, std::uint
   std::uint64_t old;
   asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(p), "l"(v) : "memory");
   return old;
+}
+__device__ __forceinline__ void reduce_relaxed(std::uint64_t *p, std::uint64_t v) {
+  asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
 }
 /// Adds without waiting for the old value: a notify costs its issuer nothing.
 __device__ __forceinline__ void reduce_release(std::uint32_t *p, std::uint32_t v) {
@@ -70,10 +76,12 @@ __device__ __forceinline__ std::uint64_t nanoseconds() {
 
 /// `threads` threads of the block meet at barrier `id`; 0 is __syncthreads'.
 __device__ __forceinline__ void meet(int id, int threads) {
+  __syncwarp();
   asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 /// The same; true for all if `mine` is true for any.
 __device__ __forceinline__ bool meet_any(int id, int threads, bool mine) {
+  __syncwarp();
   std::uint32_t any;
   asm volatile("{\n"
                ".reg .pred mine, any;\n"
@@ -87,23 +95,38 @@ __device__ __forceinline__ bool meet_any(int id, int threads, bool mine) {
   return any;
 }
 
-__device__ __forceinline__ void barrier_init(std::uint64_t *barrier, std::uint32_t arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
+/// A barrier in shared memory, by its address there: conversions from a pointer cost more than what they are used for.
+struct Barrier {
+  std::uint32_t address;
+};
+/// The barriers of a ring.
+struct Barriers {
+  std::uint32_t first;
+  __device__ __forceinline__ Barrier operator[](int i) const { return {first + 8u * (std::uint32_t)i}; }
+};
+/// Keeps a value in a register: the compiler would rather compute an address again, for each use.
+__device__ __forceinline__ std::uint32_t kept(std::uint32_t value) {
+  asm("mov.u32 %0, %1;" : "=r"(value) : "r"(value));
+  return value;
+}
+__device__ __forceinline__ Barriers barriers_at(const std::uint64_t *first) { return {kept(shared_address(first))}; }
+
+__device__ __forceinline__ void barrier_init(Barrier barrier, std::uint32_t arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier.address), "r"(arrivals) : "memory");
 }
 /// Makes initialized barriers visible to the copy engine.
 __device__ __forceinline__ void barrier_init_fence() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-__device__ __forceinline__ void barrier_arrive(std::uint64_t *barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+__device__ __forceinline__ void barrier_arrive(Barrier barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier.address) : "memory");
 }
 /// Arrives, and lets the phase end only when `bytes` more have been copied.
-__device__ __forceinline__ void barrier_expect(std::uint64_t *barrier, std::uint32_t bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
-               : "memory");
+__device__ __forceinline__ void barrier_expect(Barrier barrier, std::uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier.address), "r"(bytes) : "memory");
 }
 /// True if the phase of this parity is over; may take a while to say no.
-__device__ __forceinline__ bool barrier_try(std::uint64_t *barrier, std::uint32_t parity) {
+__device__ __forceinline__ bool barrier_try(Barrier barrier, std::uint32_t parity) {
   std::uint32_t over;
   asm volatile("{\n"
                ".reg .pred over;\n"
@@ -111,25 +134,25 @@ __device__ __forceinline__ bool barrier_try(std::uint64_t *barrier, std::uint32_
                "selp.u32 %0, 1, 0, over;\n"
                "}"
                : "=r"(over)
-               : "r"(shared_address(barrier)), "r"(parity)
+               : "r"(barrier.address), "r"(parity)
                : "memory");
   return over;
 }
-__device__ __forceinline__ void barrier_wait(std::uint64_t *barrier, std::uint32_t parity) {
+__device__ __forceinline__ void barrier_wait(Barrier barrier, std::uint32_t parity) {
   while (!barrier_try(barrier, parity))
     ;
 }
 
 //===-- the copy engine -------------------------------------------------------------------------------------------===//
 
-/// Copies `bytes` (a multiple of 16, both addresses too) to shared memory; the barrier counts them as they arrive. The
-/// data is read once: it leaves the L2 cache first.
-__device__ __forceinline__ void bulk_load_once(void *to, const void *from, std::uint32_t bytes,
-                                               std::uint64_t *barrier) {
+/// Copies `bytes` (a multiple of 16, both addresses too) to a shared-memory address; the barrier counts them as they
+/// arrive. The data is read once: it leaves the L2 cache first.
+__device__ __forceinline__ void bulk_load_once(std::uint32_t to, const void *from, std::uint32_t bytes,
+                                               Barrier barrier) {
   constexpr std::uint64_t evict_first = 0x12F0000000000000ull;
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], "
-               "%4;" ::"r"(shared_address(to)),
-               "l"(from), "r"(bytes), "r"(shared_address(barrier)), "l"(evict_first)
+               "%4;" ::"r"(to),
+               "l"(from), "r"(bytes), "r"(barrier.address), "l"(evict_first)
                : "memory");
 }
 

@@ -30,46 +30,52 @@ struct Cursor {
 };
 
 struct Ring {
-  char *stages;
-  std::uint64_t *full, *empty;
+  const char *stages;
+  std::uint32_t address; // of the stages, in shared memory
+  ptx::Barriers full, empty;
   int slots, stage_bytes, in_flight;
-  volatile std::uint32_t *dead; // compute has stopped taking stages: the launch is being aborted
-  Cursor at, oldest;            // oldest: the stage whose arrival lets the loader send another
-  int flying = 0;
+  const volatile std::uint32_t *dead; // compute has stopped taking stages: the launch is being aborted
+  Cursor at;                          // the next stage
+  Cursor oldest;                      // loader: whose arrival lets it send another; compute: the next to give back
+  int flying;
 
   /// Loader: fetches `bytes` into the next stage, when there is room.
-  __device__ void send(const void *from, std::uint32_t bytes) {
-    while (!ptx::barrier_try(&empty[at.slot], at.round ^ 1))
+  __device__ __forceinline__ void send(const void *from, std::uint32_t bytes) {
+    while (!ptx::barrier_try(empty[at.slot], at.round ^ 1))
       if (*dead)
         return;
     if (flying == in_flight) {
-      ptx::barrier_wait(&full[oldest.slot], oldest.round);
+      ptx::barrier_wait(full[oldest.slot], oldest.round);
       oldest.advance(slots);
-      --flying;
+    } else {
+      ++flying;
     }
-    ptx::barrier_expect(&full[at.slot], bytes);
-    ptx::bulk_load_once(stages + at.slot * stage_bytes, from, bytes, &full[at.slot]);
+    ptx::barrier_expect(full[at.slot], bytes);
+    ptx::bulk_load_once(address + at.slot * stage_bytes, from, bytes, full[at.slot]);
     at.advance(slots);
-    ++flying;
   }
   /// Loader, at the end: shared memory must outlive the copies into it.
   __device__ void settle() {
     for (; flying; --flying) {
-      ptx::barrier_wait(&full[oldest.slot], oldest.round);
+      ptx::barrier_wait(full[oldest.slot], oldest.round);
       oldest.advance(slots);
     }
   }
 
-  /// Compute, every warp: the next stage, once it is there; and gives it back.
-  __device__ const char *receive() {
-    ptx::barrier_wait(&full[at.slot], at.round);
-    return stages + at.slot * stage_bytes;
+  /// Compute, every warp: the next stage, once it is there.
+  __device__ __forceinline__ const char *receive() {
+    ptx::barrier_wait(full[at.slot], at.round);
+    const char *stage = stages + at.slot * stage_bytes;
+    at.advance(slots);
+    return stage;
   }
-  __device__ void release() {
+  /// Gives the oldest stage back. What was read from it must have been used: a load that is only issued may still be on
+  /// its way when the copy engine overwrites the stage.
+  __device__ __forceinline__ void release() {
     __syncwarp();
     if (threadIdx.x % 32 == 0)
-      ptx::barrier_arrive(&empty[at.slot]);
-    at.advance(slots);
+      ptx::barrier_arrive(empty[oldest.slot]);
+    oldest.advance(slots);
   }
 };
 
@@ -104,7 +110,8 @@ __device__ inline uint4 row_piece(const Memory<T, Rank> &m, const std::int64_t (
   return inside ? __ldcg(reinterpret_cast<const uint4 *>(m.data + linear)) : uint4{0, 0, 0, 0};
 }
 
-/// sums[f] = this warp's share of rows times fragment f of weights, along `Steps` stages of `Blocks` pieces each.
+/// sums[f] = this warp's share of rows times fragment f of weights, along `Steps` stages of `Blocks` pieces each. The
+/// last stage is still to be released.
 template <int Steps, int Blocks, int Fragments, bool Bfloat16>
 __device__ __forceinline__ void multiply(Ring &ring, const uint4 (&rows)[Steps * Blocks], float (&sums)[Fragments][2]) {
   float even[Fragments][4] = {}, odd[Fragments][4] = {};
@@ -125,7 +132,8 @@ __device__ __forceinline__ void multiply(Ring &ring, const uint4 (&rows)[Steps *
           ptx::mma_f16(odd[f], a.z, 0, a.w, 0, w.z, w.w);
         }
       }
-      ring.release();
+      if (s || f)
+        ring.release(); // the stage before: its products were issued, so its loads are over
     }
 #pragma unroll
   for (int f = 0; f < Fragments; ++f) {
@@ -145,7 +153,7 @@ struct Result {
 struct Results {
   static constexpr int slots = 4;
   float *sums; // [slot][warp][fragment][lane][2]
-  std::uint64_t *full, *empty;
+  ptx::Barriers full, empty;
   Result *head;
   int fragments; // room of a slot
   Cursor at;
@@ -158,7 +166,7 @@ struct Results {
   /// Compute, every warp.
   template <int Fragments>
   __device__ void put(const Task &task, const float (&s)[Fragments][2], std::uint64_t taken, std::uint64_t started) {
-    ptx::barrier_wait(&empty[at.slot], at.round ^ 1);
+    ptx::barrier_wait(empty[at.slot], at.round ^ 1);
     const int warp = (int)threadIdx.x / 32;
 #pragma unroll
     for (int f = 0; f < Fragments; ++f)
@@ -166,7 +174,7 @@ struct Results {
     finish(task, taken, started);
   }
   __device__ void put_end() {
-    ptx::barrier_wait(&empty[at.slot], at.round ^ 1);
+    ptx::barrier_wait(empty[at.slot], at.round ^ 1);
     Task end;
     end.call = Task::none;
     finish(end, 0, 0);
@@ -188,7 +196,7 @@ struct Results {
     }
     __syncwarp();
     if (threadIdx.x % 32 == 0)
-      ptx::barrier_arrive(&empty[at.slot]);
+      ptx::barrier_arrive(empty[at.slot]);
   }
 
 private:
@@ -197,7 +205,7 @@ private:
       head[at.slot] = {task, taken, started};
     __syncwarp();
     if (threadIdx.x % 32 == 0)
-      ptx::barrier_arrive(&full[at.slot]);
+      ptx::barrier_arrive(full[at.slot]);
     at.advance(slots);
   }
 };

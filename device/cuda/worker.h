@@ -77,11 +77,56 @@ struct Collected {
 
 struct Ring;
 
+// The slow paths are functions of their own that get values, never a Worker: one whose address escapes would live in
+// memory.
+namespace detail {
+
+/// Reports a fault of the program. The first one wins; every worker leaves at its next wait or task.
+__device__ __noinline__ inline void fail(const evt_cuda_launch *launch, Control *control, std::uint32_t why,
+                                         std::int64_t a, std::int64_t b, std::int64_t c) {
+  if (atomicExch(&control->reporting, 1u) != 0)
+    return;
+  *launch->fault = {a, b, c};
+  __threadfence();
+  atomicCAS(launch->abort, (std::uint32_t)EVT_ABORT_NONE, why);
+}
+
+/// Polls until the counter has reached `count`; false when the launch was aborted, or this wait lasted too long.
+__device__ __noinline__ inline bool block_until(const evt_cuda_launch *launch, std::uint32_t id, std::uint32_t event,
+                                                const std::uint32_t *counter, std::int64_t element,
+                                                std::uint32_t count) {
+  std::uint64_t start = 0;
+  for (std::uint32_t spin = 1;; ++spin) {
+    if (ptx::load_acquire(counter) >= count)
+      break;
+    if (spin % 256)
+      continue;
+    if (ptx::load_relaxed(launch->abort) != EVT_ABORT_NONE)
+      return false;
+    if (!start) {
+      start = ptx::nanoseconds();
+      evt_status *s = launch->status + id;
+      s->event = event;
+      s->element = element;
+      s->count = count;
+      ptx::store_release(&s->state, (std::uint32_t)EVT_WAITING);
+    } else if (launch->limit_ns && ptx::nanoseconds() - start > launch->limit_ns) {
+      atomicCAS(launch->abort, (std::uint32_t)EVT_ABORT_NONE, EVT_ABORT_LIMIT);
+      return false; // the status keeps telling what it waited for
+    }
+  }
+  if (start)
+    ptx::store_release(&launch->status[id].state, (std::uint32_t)EVT_RUNNING);
+  return true;
+}
+
+} // namespace detail
+
 class Worker {
 public:
   __device__ Worker(const evt_cuda_launch *launch, Control *control, BlockState *block, char *tiles, Notification *room)
       : launch(launch), control(control), block(block), id(blockIdx.x), workers(launch->workers), collected{room, 0},
-        tiles(tiles) {}
+        full(ptx::barriers_at(block->full)), empty(ptx::barriers_at(block->empty)), tiles(tiles) {}
 
   const evt_cuda_launch *const launch;
   Control *const control;
@@ -92,20 +137,16 @@ public:
 
   __device__ bool aborted() const { return ptx::load_relaxed(launch->abort) != EVT_ABORT_NONE; }
 
-  /// Reports a fault of the program. The first one wins; every worker leaves at its next wait or task.
-  __device__ __noinline__ void fail(std::uint32_t why, std::int64_t a, std::int64_t b, std::int64_t c) {
-    if (atomicExch(&control->reporting, 1u) != 0)
-      return;
-    *launch->fault = {a, b, c};
-    __threadfence();
-    atomicCAS(launch->abort, (std::uint32_t)EVT_ABORT_NONE, why);
+  __device__ void fail(std::uint32_t why, std::int64_t a, std::int64_t b, std::int64_t c) const {
+    detail::fail(launch, control, why, a, b, c);
   }
 
   //===-- events: one thread at a time --------------------------------------------------------------------------===//
 
   /// Blocks until the element has received `count` notifications; false when the launch was aborted.
   __device__ bool wait(std::uint32_t event, const Counter *counters, std::int64_t element, std::uint32_t count) {
-    return ptx::load_acquire(&counters[element].value) >= count || block_until(event, counters, element, count);
+    return ptx::load_acquire(&counters[element].value) >= count ||
+           detail::block_until(launch, id, event, &counters[element].value, element, count);
   }
   __device__ bool await(std::uint32_t event, const Counter *counters, std::int64_t element, std::uint32_t count) {
     return wait(event, counters, element, count);
@@ -114,6 +155,8 @@ public:
   __device__ static std::uint32_t arrive(Counter *counter, std::uint32_t n = 1) {
     return ptx::add_acq_rel(&counter->value, n) + n;
   }
+  /// Adds one notification to a counter whose count is proved: nobody needs to know the sum.
+  __device__ static void signal(Counter *counter) { ptx::reduce_release(&counter->value, 1); }
   __device__ void notifies(std::uint32_t, std::int64_t) const {}
   __device__ bool injected(std::uint32_t call, std::int64_t task) const {
     return launch->inject_call == (std::int64_t)call && launch->inject_task == task;
@@ -128,13 +171,13 @@ public:
   template <class... Coords> __device__ bool hand_over(std::uint32_t call, std::int64_t index, Coords... coords) {
     static_assert(sizeof...(Coords) <= Task::max_coords);
     int slot = next % BlockState::slots;
-    ptx::barrier_wait(&block->empty[slot], (next / BlockState::slots & 1) ^ 1);
+    ptx::barrier_wait(empty[slot], (next / BlockState::slots & 1) ^ 1);
     Task &task = block->tasks[slot];
     task.call = call;
     task.index = index;
     int d = 0;
     ((task.coord[d++] = coords), ...);
-    ptx::barrier_arrive(&block->full[slot]);
+    ptx::barrier_arrive(full[slot]);
     ++next;
     return !(next % 16 == 0 && aborted());
   }
@@ -145,11 +188,11 @@ public:
   /// The next task, copied, so that its slot is free again.
   __device__ Task take() {
     int slot = next % BlockState::slots;
-    ptx::barrier_wait(&block->full[slot], next / BlockState::slots & 1);
+    ptx::barrier_wait(full[slot], next / BlockState::slots & 1);
     Task task = block->tasks[slot];
     __syncwarp();
     if (threadIdx.x % 32 == 0)
-      ptx::barrier_arrive(&block->empty[slot]);
+      ptx::barrier_arrive(empty[slot]);
     ++next;
     return task;
   }
@@ -200,34 +243,7 @@ public:
   }
 
 private:
-  __device__ __noinline__ bool block_until(std::uint32_t event, const Counter *counters, std::int64_t element,
-                                           std::uint32_t count) {
-    const std::uint32_t *counter = &counters[element].value;
-    std::uint64_t start = 0;
-    for (std::uint32_t spin = 1;; ++spin) {
-      if (ptx::load_acquire(counter) >= count)
-        break;
-      if (spin % 256)
-        continue;
-      if (aborted())
-        return false;
-      if (!start) {
-        start = ptx::nanoseconds();
-        evt_status *s = launch->status + id;
-        s->event = event;
-        s->element = element;
-        s->count = count;
-        ptx::store_release(&s->state, (std::uint32_t)EVT_WAITING);
-      } else if (launch->limit_ns && ptx::nanoseconds() - start > launch->limit_ns) {
-        atomicCAS(launch->abort, (std::uint32_t)EVT_ABORT_NONE, EVT_ABORT_LIMIT);
-        return false; // the status keeps telling what it waited for
-      }
-    }
-    if (start)
-      ptx::store_release(&launch->status[id].state, (std::uint32_t)EVT_RUNNING);
-    return true;
-  }
-
+  const ptx::Barriers full, empty; // of the tasks
   char *const tiles;
   std::uint32_t next = 0; // tasks handed over or taken
 

@@ -162,8 +162,7 @@ isl::map justifiedClosure(const isl::map &edges) {
 // OrderProver
 //===----------------------------------------------------------------------===//
 
-OrderProver::OrderProver(const TaskGraph &graph, const std::vector<EventEdge> &allEdges, bool trustCounts,
-                         const ProofLimits &limits)
+OrderProver::OrderProver(const TaskGraph &graph, const std::vector<EventEdge> &allEdges, bool trustCounts)
     : graph(graph) {
   for (const EventEdge &edge : allEdges)
     if (!edge.certain.is_empty() && (trustCounts || !edge.onCount)) {
@@ -172,13 +171,24 @@ OrderProver::OrderProver(const TaskGraph &graph, const std::vector<EventEdge> &a
       if (!added)
         slot->second = slot->second.unite(edge.certain);
     }
-  for (auto &[ends, relation] : directEdges) {
+  for (auto &[ends, relation] : directEdges)
     relation = relation.coalesce();
+}
+
+void OrderProver::closeCycles(const ProofLimits &limits) {
+  if (closed)
+    return;
+  closed = true;
+  for (auto &[ends, relation] : directEdges) {
     if (ends.first != ends.second || !isLink(ends.first))
       continue;
     try {
       OperationLimit limit(graph.ctx(), limits.operations / closureShare);
-      relation = justifiedClosure(relation);
+      isl::map closure = justifiedClosure(relation);
+      if (closure.is_subset(relation))
+        continue;
+      relation = closure;
+      chains.clear();
     } catch (const isl::exception_quota &) {
       // The edges without their closure prove less, and nothing wrong.
     }
@@ -318,7 +328,7 @@ isl::map OrderProver::byClosures(const Dependence &dependence, const isl::map &p
   return result;
 }
 
-OrderProver::Search OrderProver::search(const Dependence &dependence, const ProofLimits &limits) {
+OrderProver::Search OrderProver::search(const Dependence &dependence, const ProofLimits &limits, bool quick) {
   Search result{isl::map::empty(dependence.relation.space())};
   auto covers = [&](const isl::map &pairs) {
     result.proved = pairs;
@@ -338,9 +348,11 @@ OrderProver::Search OrderProver::search(const Dependence &dependence, const Proo
         extend(found, dependence.source);
       }
       extendTo(dependence.sink, stage);
-      if (covers(byInduction(dependence, result.proved)) || covers(byClosures(dependence, result.proved)))
+      if (covers(byInduction(dependence, result.proved)))
         return result;
-      if (found.complete)
+      if (!quick && covers(byClosures(dependence, result.proved)))
+        return result;
+      if (found.complete || quick)
         break;
     }
   } catch (const isl::exception_quota &) {
@@ -350,11 +362,12 @@ OrderProver::Search OrderProver::search(const Dependence &dependence, const Proo
 }
 
 bool OrderProver::proves(const Dependence &dependence, const ProofLimits &limits) {
-  return search(dependence, limits).all;
+  return search(dependence, limits, true).all;
 }
 
 OrderProver::Answer OrderProver::prove(const Dependence &dependence, const ProofLimits &limits) {
-  Search found = search(dependence, limits);
+  closeCycles(limits);
+  Search found = search(dependence, limits, false);
   if (found.all)
     return {isl::map::empty(dependence.relation.space()), false};
   try {
@@ -367,6 +380,7 @@ OrderProver::Answer OrderProver::prove(const Dependence &dependence, const Proof
 
 isl::map OrderProver::indirect(int from, int to, const ProofLimits &limits) {
   isl::map result = emptyBetween(from, to);
+  closeCycles(limits);
   try {
     OperationLimit limit(graph.ctx(), limits.operations);
     extendTo(from, static_cast<unsigned>(graph.calls.size()) + 1);

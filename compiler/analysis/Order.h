@@ -57,14 +57,15 @@ void checkProgress(const TaskGraph &graph, const std::vector<EventEdge> &edges, 
 class OrderProver {
 public:
   /// With `trustCounts` also edges that rest on an obligation about a count are used.
-  OrderProver(const TaskGraph &graph, const std::vector<EventEdge> &edges, bool trustCounts, const ProofLimits &limits);
+  OrderProver(const TaskGraph &graph, const std::vector<EventEdge> &edges, bool trustCounts);
 
   struct Answer {
     isl::map unproved;         // the pairs without a proof; empty: all are ordered
     bool limitReached = false; // the operation limit ended the search
   };
   Answer prove(const Dependence &dependence, const ProofLimits &limits);
-  /// Whether all pairs are ordered. False says nothing.
+  /// Whether all pairs are ordered, as far as that can be said without closures, which may take long whatever the
+  /// limits. False says nothing.
   bool proves(const Dependence &dependence, const ProofLimits &limits);
 
   /// Pairs of tasks of two calls that are ordered by a chain of at least two edges. Never too many; perhaps not all.
@@ -85,7 +86,8 @@ private:
     bool limitReached = false;
   };
 
-  Search search(const Dependence &dependence, const ProofLimits &limits);
+  void closeCycles(const ProofLimits &limits);
+  Search search(const Dependence &dependence, const ProofLimits &limits, bool quick);
   void extend(Chains &found, int start);
   void extendTo(int start, unsigned hops);
   std::optional<isl::map> direct(int from, int to, unsigned waits) const;
@@ -99,7 +101,8 @@ private:
 
   const TaskGraph &graph;
   std::vector<const EventEdge *> edges;
-  std::map<std::pair<int, int>, isl::map> directEdges; // all waits; closed where a call orders its own tasks
+  std::map<std::pair<int, int>, isl::map> directEdges; // all waits
+  bool closed = false;                                 // where a call orders its own tasks, they are now closures
   std::map<int, Chains> chains;
   std::map<int, std::optional<isl::map>> closures;
 };

@@ -7,8 +7,8 @@ namespace evt {
 namespace {
 
 constexpr size_t maxShapes = 100;
-constexpr size_t maxPoints = 4000; // of one shape
-constexpr int64_t maxSum = 12;     // of the symbols, above their least values
+constexpr size_t maxPoints = 10'000; // of one shape
+constexpr int64_t maxSum = 12;       // of the symbols, above their least values
 
 /// Calls `visit` with all ways to write `sum` as a sum of `parts` numbers, the first numbers smallest first; ends early
 /// when it returns false.

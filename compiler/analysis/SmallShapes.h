@@ -39,7 +39,7 @@ private:
 
   const TaskGraph &graph;
   bool listed = false;
-  size_t pointsLeft = 60'000; // tasks, notifications and waits of all shapes together
+  size_t pointsLeft = 100'000; // tasks, notifications and waits of all shapes together
   std::vector<Shape> shapes;
 };
 

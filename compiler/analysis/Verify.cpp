@@ -133,23 +133,40 @@ class OrderCheck {
 public:
   OrderCheck(const TaskGraph &graph, const std::vector<EventEdge> &edges, const ProofLimits &baseLimits,
              Findings &findings)
-      : graph(graph), edges(edges), limits(baseLimits), findings(findings), strict(graph, edges, false, limits),
-        shapes(graph), repaired(edges) {
+      : graph(graph), edges(edges), limits(baseLimits), findings(findings), strict(graph, edges, false), shapes(graph),
+        repaired(edges) {
     restsOnCounts = std::any_of(edges.begin(), edges.end(), [](const EventEdge &edge) { return edge.onCount; });
   }
 
-  void check(const Dependence &dependence) {
+  void check(const std::vector<Dependence> &dependences) {
+    std::vector<const Dependence *> open;
+    for (const Dependence &dependence : dependences)
+      if (!checkQuickly(dependence))
+        open.push_back(&dependence);
+    // A program that is refused already gets no long search for proofs it may not have.
+    for (const Dependence *dependence : open)
+      if (findings.ok())
+        checkAtLength(*dependence);
+  }
+
+private:
+  static constexpr unsigned long quickOperations = 100'000;
+
+  /// Most dependences of a right program are proved quickly, most mistakes show at a small shape. False: neither.
+  bool checkQuickly(const Dependence &dependence) {
+    ProofLimits quick{std::min(limits.operations, quickOperations)};
+    if (strict.proves(dependence, quick))
+      return true;
+    std::optional<TaskPair> example = refutedAtSmallShape(dependence);
+    if (example)
+      report(dependence, *example);
+    return example.has_value();
+  }
+
+  void checkAtLength(const Dependence &dependence) {
     const Call &source = at(graph.calls, dependence.source);
     const Call &sink = at(graph.calls, dependence.sink);
     const Memory &memory = at(graph.memories, dependence.memory);
-    // Most dependences of a right program are proved quickly, most mistakes show at a small shape.
-    ProofLimits quick{std::min(limits.operations, quickOperations)};
-    if (strict.proves(dependence, quick))
-      return;
-    if (std::optional<TaskPair> example = refutedAtSmallShape(dependence)) {
-      report(dependence, *example);
-      return;
-    }
     OrderProver::Answer answer = strict.prove(dependence, limits);
     shrinkLimits(answer);
     if (answer.unproved.is_empty())
@@ -161,7 +178,7 @@ public:
                        " come after those of " + source.name;
     if (restsOnCounts) {
       if (!trusting)
-        trusting.emplace(graph, edges, true, limits);
+        trusting.emplace(graph, edges, true);
       answer = trusting->prove(dependence, limits);
       shrinkLimits(answer);
       if (answer.unproved.is_empty()) {
@@ -195,9 +212,6 @@ public:
     }
     findings.oblige(std::move(obligation));
   }
-
-private:
-  static constexpr unsigned long quickOperations = 100'000;
 
   std::optional<TaskPair> refutedAtSmallShape(const Dependence &dependence) {
     if (dependence.sinkWaits < at(graph.calls, dependence.sink).waits.size())
@@ -270,8 +284,7 @@ Findings verify(const TaskGraph &graph, const ProofLimits &limits) {
   // Reads of what was written first: they name the event a person would miss, and the rest often follows from it.
   std::stable_partition(dependences.begin(), dependences.end(),
                         [](const Dependence &dependence) { return !dependence.sinkWrites; });
-  for (const Dependence &dependence : dependences)
-    order.check(dependence);
+  order.check(dependences);
   return findings;
 }
 

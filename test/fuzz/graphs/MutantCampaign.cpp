@@ -39,8 +39,8 @@ struct Mutant {
   Kernel kernel;
 };
 
-constexpr size_t mostTasks = 400;       // at a shape that is tried
-constexpr size_t mostTasksAtAll = 4000; // at a counterexample
+constexpr size_t mostTasks = 400;         // at a shape that is tried
+constexpr size_t mostTasksAtAll = 20'000; // at a counterexample
 
 class Campaign {
 public:

@@ -111,6 +111,18 @@ TEST(Triggers, ProductsOfSymbolsAreWrittenOut) {
   EXPECT_EQ(neededElements(text.graph, 1), "(0) + (1) * (n) * (m)");
 }
 
+/// isl writes half of an even size as a fraction, and finds no extreme values of fractions.
+TEST(Triggers, HalfOfAnEvenSizeIsWrittenOut) {
+  GraphText text;
+  text.symbol("n", 2, 1 << 20).symbol("m", 1, 1 << 20);
+  text.graph.context = text.graph.context.intersect(isl::set(text.graph.ctx(), "[n] -> { : n mod 2 = 0 }"));
+  text.event("done", "{ E0[a, b] : 0 <= 2 a < n and 0 <= b < m }", "{ E0[a, b] -> 1 }");
+  text.call("make", {"a", "b"}, "{ C0[a, b] : 0 <= 2 a < n and 0 <= b < m }", "{ C0[a, b] -> [0, a, b] }")
+      .notifies("{ C0[a, b] -> E0[a, b] }");
+  text.call("use", {}, "{ C1[] }", "{ C1[] -> [1, 0, 0] }").waits("{ C1[] -> E0[a, b] }");
+  EXPECT_EQ(neededElements(text.graph, 1), "(0) + (1) * (n / 2) * (m)");
+}
+
 TEST(Triggers, WaitThroughATableHasNoInverse) {
   GraphText text;
   text.event("done", "{ E0[e] : 0 <= e < 4 }", "{ E0[e] -> 1 }");

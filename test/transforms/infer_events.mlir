@@ -249,6 +249,34 @@ evt.graph @ragged(%y: memref<?xf32>) {
   evt.call @rows(%y) grid(ragged(%indptr by 3 bound %n : memref<5xi32>)) : (memref<?xf32>)
 }
 
+// Which tasks have looked at an element is a cross with an arm on the diagonal: no affine bounds say it, so a change
+// waits for all of them. Their number is three times a product of sizes.
+evt.device @look(%x: memref<?x?xf32>) grid(%i, %j, %k) {
+  %above = affine.apply affine_map<(d0) -> (d0 - 1)>(%i)
+  %a = evt.load %x[%i, %above] : memref<?x?xf32> -> tensor<2x2xf32>
+  %b = evt.load %x[%above, %j] : memref<?x?xf32> -> tensor<2x2xf32>
+  %c = evt.load %x[%i, %i] : memref<?x?xf32> -> tensor<1x2xf32>
+}
+evt.device @change(%x: memref<?x?xf32>) grid(%i, %j) {
+  %v = arith.constant dense<1.0> : tensor<1x1xf32>
+  evt.store %v, %x[%i, %j] : tensor<1x1xf32> -> memref<?x?xf32>
+}
+// CHECK-LABEL: evt.graph @crossings
+// CHECK: %[[TASKS:.*]] = arith.muli %n, %n : index
+// CHECK-NEXT: %look_done = evt.event() count(()[s0] -> (s0 * 3))(%[[TASKS]]) {name = "look_done"} : !evt.event<>
+// CHECK-NEXT: evt.call @look
+// CHECK-NEXT: evt.notify %look_done[]
+// CHECK: evt.call @change
+// CHECK-NEXT: evt.wait %look_done[]
+// REMARK: remark: waits for more of 'look_done' than it needs: the tasks of look that change needs are in no box with affine bounds, so all that come earlier are waited for
+// PROOF: remark: 'crossings' is proved{{$}}
+evt.graph @crossings(%x: memref<?x?xf32>) {
+  %n = evt.symbol "n" (%x[0], %x[1]) : memref<?x?xf32>, memref<?x?xf32>
+  %c3 = arith.constant 3 : index
+  evt.call @look(%x) grid(%n, %n, %c3) : (memref<?x?xf32>)
+  evt.call @change(%x) grid(%n, %n) : (memref<?x?xf32>)
+}
+
 // A graph with events keeps them.
 // CHECK-LABEL: evt.graph @has_events
 // CHECK: evt.event() count(%n) {name = "mine"}

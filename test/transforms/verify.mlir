@@ -199,3 +199,49 @@ evt.graph @immutable(%w: memref<7xf32> {evt.immutable}, %n: index) {
   // expected-error @below {{'write' writes 'w', which is immutable}}
   evt.call @write(%w) grid(%n) : (memref<7xf32>)
 }
+
+// -----
+
+// A count that is a number times a product of symbols.
+evt.device @cell(%p: memref<?x?x3xf32>) grid(%i, %j, %k) {
+  %v = arith.constant dense<1.0> : tensor<f32>
+  evt.store %v, %p[%i, %j, %k] : tensor<f32> -> memref<?x?x3xf32>
+}
+evt.device @corner(%p: memref<?x?x3xf32>) grid(%i) {
+  %t = evt.load %p[%i, %i, %i] : memref<?x?x3xf32> -> tensor<2x2x3xf32>
+}
+// expected-remark @below {{'volume' is proved}}
+evt.graph @volume(%p: memref<?x?x3xf32>) {
+  %n = evt.symbol "n" (%p[0]) : memref<?x?x3xf32>
+  %m = evt.symbol "m" (%p[1]) : memref<?x?x3xf32>
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %cells = arith.muli %n, %m : index
+  %done = evt.event() count(()[s0] -> (s0 * 3))(%cells) : !evt.event<>
+  evt.call @cell(%p) grid(%n, %m, %c3) notify(%done[(i, j, k) -> ()]) : (memref<?x?x3xf32>)
+  evt.call @corner(%p) grid(%c1) wait(%done[(i) -> ()]) : (memref<?x?x3xf32>)
+}
+
+// -----
+
+// The same with another number.
+evt.device @cell(%p: memref<?x?x3xf32>) grid(%i, %j, %k) {
+  %v = arith.constant dense<1.0> : tensor<f32>
+  evt.store %v, %p[%i, %j, %k] : tensor<f32> -> memref<?x?x3xf32>
+}
+evt.device @corner(%p: memref<?x?x3xf32>) grid(%i) {
+  %t = evt.load %p[%i, %i, %i] : memref<?x?x3xf32> -> tensor<2x2x3xf32>
+}
+evt.graph @too_few(%p: memref<?x?x3xf32>) {
+  %n = evt.symbol "n" (%p[0]) : memref<?x?x3xf32>
+  %m = evt.symbol "m" (%p[1]) : memref<?x?x3xf32>
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %cells = arith.muli %n, %m : index
+  // expected-error @below {{done has count 2 but receives 3 notifications from cell}}
+  // expected-note @below {{for example with n = 1, m = 1}}
+  %done = evt.event() count(()[s0] -> (s0 * 2))(%cells) : !evt.event<>
+  // expected-note @below {{done is notified here by cell}}
+  evt.call @cell(%p) grid(%n, %m, %c3) notify(%done[(i, j, k) -> ()]) : (memref<?x?x3xf32>)
+  evt.call @corner(%p) grid(%c1) wait(%done[(i) -> ()]) : (memref<?x?x3xf32>)
+}

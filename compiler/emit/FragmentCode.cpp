@@ -221,6 +221,16 @@ std::string FragmentCode::reduced(Operation *operation, Index index) {
       std::string v = at(columnOf(n));
       out.line(r, " = ", o, "::apply(", r, ", ", v, ");");
     }
+  } else if (auto load = op.getInputs()[0].getDefiningOp<ir::LoadOp>();
+             load && !load.getTable() && t.getDimSize(1) % 32 == 0 && load.getSizes().size() >= 2 &&
+             load.getSizes().back() == t.getDimSize(1) && load.getSizes()[load.getSizes().size() - 2] == rows) {
+    std::string fill = cppFloat(load.getFill().convertToDouble(), t.getElementType()), at;
+    for (auto [d, offset] : llvm::enumerate(load.getOffsets()))
+      at += (d ? ", " : "") + scalar(offset);
+    out.line("const ", type, " ", r, " = evt::reduce_rows<", o, ", ", t.getDimSize(1), ">(", scalar(load.getMemory()),
+             ", {", at, "}, ", fill, ");");
+    std::string init = element(op.getInits()[0], index);
+    return variable(t.getElementType(), o + "::apply(" + init + ", " + r + ")");
   } else {
     auto outside = known; // variables of the loop are not known after it
     std::string first = at("c"), q = fresh("q");
@@ -259,6 +269,20 @@ void FragmentCode::emitKept() {
   out.line("}");
   for (Value v : values)
     known[keyOf(v, g)] = "kept.value[" + num(kept++) + "]";
+}
+
+/// Loads of fragments are on their way before the sums are waited for. A memory that is stored to as well is loaded
+/// before the first store anyway.
+void FragmentCode::emitEarlyLoads() {
+  for (auto load : device.getBody().front().getOps<ir::LoadOp>()) {
+    RankedTensorType t = tileType(load.getTile());
+    if (load.getTable() || !isFragmentTile(t) || load->use_empty())
+      continue;
+    for (int64_t n = 0; n < t.getDimSize(1) / 4; ++n) {
+      SmallVector<std::string> index{"g", columnOf(n)};
+      element(load.getTile(), index);
+    }
+  }
 }
 
 void FragmentCode::emitStore(ir::StoreOp op) {
@@ -319,6 +343,9 @@ bool FragmentCode::emit(std::string &why) {
       names[op.getResult(0)] = variable(op.getResult(0).getType(), *e);
   }
   emitKept();
+  emitEarlyLoads();
+  if (!sums.empty())
+    out.line(sums);
   for (Operation &op : device.getBody().front()) {
     if (auto s = dyn_cast<ir::StoreOp>(op))
       emitStore(s);

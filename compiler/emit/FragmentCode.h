@@ -25,6 +25,8 @@ public:
 
   /// The elements of `tile` are `s[first]`, `s[first + 1]`, …: two for every 8 columns.
   void setFragments(mlir::Value tile, unsigned first) { given[tile] = first; }
+  /// Emitted when everything that does not need the given elements is on its way.
+  void setSums(const std::string &line) { sums = line; }
   /// Coordinates whose change does not end what is kept; `kept` is in scope then, and `fresh` says that it is to be
   /// filled.
   void setStreaming(llvm::ArrayRef<mlir::BlockArgument> coordinates) {
@@ -51,6 +53,7 @@ private:
   std::string keyOf(mlir::Value v, Index index) const;
   std::string place(mlir::ValueRange offsets, llvm::ArrayRef<int64_t> sizes, mlir::RankedTensorType tile, Index index);
   void emitKept();
+  void emitEarlyLoads();
   void emitStore(ir::StoreOp op);
   bool isStreaming(mlir::Value v) const;
 
@@ -61,7 +64,7 @@ private:
   llvm::SmallVector<mlir::BlockArgument> streaming;
   llvm::StringMap<std::string> known; // variables by value and index
   unsigned next = 0, kept = 0;
-  std::string reason;
+  std::string reason, sums;
 };
 
 } // namespace evt::emit

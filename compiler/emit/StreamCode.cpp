@@ -92,22 +92,16 @@ void emitFeed(ir::DeviceOp device, const roles::StreamedProduct &product, CodeWr
   index.set(loop.getInductionVar(), "k");
   index.emit(*loop.getBody());
   // Stages of a fragment follow each other.
-  std::vector<std::string> from;
+  std::string from;
   for (const auto &w : product.weights) {
     ir::LoadOp load = w.load;
-    for (int64_t f = 0; f < w.fragments; ++f) {
-      from.push_back("w" + num(from.size()));
-      out.line("const char *", from.back(), " = reinterpret_cast<const char *>(evt::packed(",
-               index.name(load.getMemory()), ", {", offsets(index, load.getOffsets(), f ? num(8 * f) : "", ""), "}));");
-    }
+    for (int64_t f = 0; f < w.fragments; ++f)
+      from +=
+          (from.empty() ? "" : ", ") + ("reinterpret_cast<const char *>(evt::packed(" + index.name(load.getMemory()) +
+                                        ", {" + offsets(index, load.getOffsets(), f ? num(8 * f) : "", "") + "}))");
   }
-  out.line("#pragma unroll");
-  out.line("for (int s = 0; s < ", product.stages, "; ++s) {");
-  for (const std::string &w : from) {
-    out.line("ring.send(", w, ", ", product.stageBytes(), ");");
-    out.line(w, " += ", product.stageBytes(), ";");
-  }
-  out.line("}");
+  out.line("const char *const from[] = {", from, "};");
+  out.line("ring.send<", product.stages, ">(from, ", product.stageBytes(), ");");
   out.line("}");
   out.line("}");
 }
@@ -139,8 +133,9 @@ void emitFinish(ir::DeviceOp device, const roles::StreamedProduct &product, Code
   Parameters parameters(device);
   std::string name = device.getSymName().str(), why;
   out.line("// ", name, ", epilogue: what follows the product");
-  out.line("EVT_FN void finish_", name, "(const float (&s)[", 2 * product.fragments(),
-           "], [[maybe_unused]] evt::Kept &kept, [[maybe_unused]] bool fresh", parameters.list, ") {");
+  out.line("EVT_FN void finish_", name,
+           "(evt::Results &results, [[maybe_unused]] evt::Kept &kept, [[maybe_unused]] bool fresh", parameters.list,
+           ") {");
   FragmentCode code(device, parameters.names, out);
   unsigned first = 0;
   scf::ForOp loop = product.loop;
@@ -152,6 +147,8 @@ void emitFinish(ir::DeviceOp device, const roles::StreamedProduct &product, Code
   for (unsigned c : product.streaming)
     streaming.push_back(device.getCoord(c));
   code.setStreaming(streaming);
+  std::string count = num(product.fragments());
+  code.setSums("float s[" + num(2 * product.fragments()) + "]; results.take<" + count + ">(s);");
   code.emit(why);
   out.line("}");
 }
@@ -213,11 +210,9 @@ void emitStreamTask(const GraphCode &graph, const StreamPlan &plan, unsigned k, 
       "(evt::DynamicWorker &w, const Program &P, const evt::Result &result, evt::Results &results, evt::Kept &kept) {");
   out.line("const evt::Task &task = result.task;");
   declareCoords(graph, k, out);
-  out.line("float s[", 2 * product.fragments(), "];");
-  out.line("results.take<", product.fragments(), ">(s);");
   out.line("const int64_t rows_of[] = {", keyList(graph, k, product), "};");
   out.line("const bool fresh = kept.key.changes(", k, ", rows_of);");
-  out.line("finish_", device, "(s, kept, fresh", args, ");");
+  out.line("finish_", device, "(results, kept, fresh", args, ");");
   std::string end = "evt::end_task(w, " + num(k) + ", task.index, P.c" + num(k) +
                     "_first + task.index, result.taken, result.started, ";
   ir::NotifyOp notify;

@@ -64,7 +64,10 @@ public:
   template <class Run> __device__ void work(Run &&run) {
     flush();
     while (true) {
-      const std::uint64_t number = ptx::add_relaxed(&control->head, 1);
+      std::uint64_t number = 0;
+      if (threadIdx.x % 32 == 0)
+        number = ptx::add_relaxed(&control->head, 1);
+      number = __shfl_sync(~0u, number, 0);
       if (number >= capacity)
         return; // more numbers than there can be entries
       Slot &slot = slots[number];
@@ -86,6 +89,8 @@ public:
 
 private:
   __device__ void publish(const Entry &range) {
+    if (threadIdx.x % 32) // control is a warp, and others push with their first lane
+      return;
     const std::uint32_t each = (range.count + workers - 1) / workers, parts = (range.count + each - 1) / each;
     const std::uint64_t first = ptx::add_relaxed(&control->tail, parts);
     for (std::uint32_t p = 0; p < parts; ++p) {

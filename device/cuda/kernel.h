@@ -122,7 +122,7 @@ template <class Kernel, class Program, class Launch> __device__ inline void run_
     if constexpr (streams)
       for (int e = 0; e < epilogue_warps; ++e)
         results.put_end();
-  } else if (threadIdx.x == control_thread) {
+  } else if (threadIdx.x < epilogue_first) {
     Ring ring = open_ring();
     w.ring = &ring;
     Kernel::schedule(w, P);

@@ -138,6 +138,19 @@ __device__ __forceinline__ bool barrier_try(Barrier barrier, std::uint32_t parit
                : "memory");
   return over;
 }
+/// The same, at once.
+__device__ __forceinline__ bool barrier_test(Barrier barrier, std::uint32_t parity) {
+  std::uint32_t over;
+  asm volatile("{\n"
+               ".reg .pred over;\n"
+               "mbarrier.test_wait.parity.shared::cta.b64 over, [%1], %2;\n"
+               "selp.u32 %0, 1, 0, over;\n"
+               "}"
+               : "=r"(over)
+               : "r"(barrier.address), "r"(parity)
+               : "memory");
+  return over;
+}
 __device__ __forceinline__ void barrier_wait(Barrier barrier, std::uint32_t parity) {
   while (!barrier_try(barrier, parity))
     ;

@@ -35,31 +35,48 @@ struct Ring {
   ptx::Barriers full, empty;
   int slots, stage_bytes, in_flight;
   const volatile std::uint32_t *dead; // compute has stopped taking stages: the launch is being aborted
-  Cursor at;                          // the next stage
-  Cursor oldest;                      // loader: whose arrival lets it send another; compute: the next to give back
-  int flying;
+  Cursor at, oldest;                  // compute: the next stage, and the next to give back
+  std::uint32_t sent;                 // loader: stages
 
-  /// Loader: fetches `bytes` into the next stage, when there is room.
-  __device__ __forceinline__ void send(const void *from, std::uint32_t bytes) {
-    while (!ptx::barrier_try(empty[at.slot], at.round ^ 1))
-      if (*dead)
-        return;
-    if (flying == in_flight) {
-      ptx::barrier_wait(full[oldest.slot], oldest.round);
-      oldest.advance(slots);
-    } else {
-      ++flying;
+  /// Loader, by a whole warp: fetches the stages of a task, `Steps` times one of each of the `Streams`, each lane its
+  /// own. A lane waits until its stage is free and until few enough are in flight.
+  template <int Steps, int Streams>
+  __device__ __forceinline__ void send(const char *const (&from)[Streams], std::uint32_t bytes) {
+    constexpr int total = Steps * Streams;
+    const int lane = (int)threadIdx.x % 32, most = slots < 32 ? slots : 32;
+    for (int first = 0; first < total; first += most) {
+      const int mine = first + lane;
+      const std::uint32_t n = sent + (std::uint32_t)lane, before = n - (std::uint32_t)in_flight;
+      const ptx::Barrier arrived = full[(int)(n % (std::uint32_t)slots)],
+                         freed = empty[(int)(n % (std::uint32_t)slots)];
+      const ptx::Barrier earlier = full[(int)(before % (std::uint32_t)slots)];
+      const std::uint32_t round = n / (std::uint32_t)slots & 1, earlier_round = before / (std::uint32_t)slots & 1;
+      const std::uint32_t to = address + n % (std::uint32_t)slots * (std::uint32_t)stage_bytes;
+      const char *source = from[0];
+#pragma unroll
+      for (int f = 1; f < Streams; ++f)
+        source = mine % Streams == f ? from[f] : source;
+      source += (std::size_t)(mine / Streams) * bytes;
+      bool waiting = lane < most && mine < total, room = false, clear = n < (std::uint32_t)in_flight;
+      while (__any_sync(~0u, waiting)) {
+        if (waiting) {
+          room = room || ptx::barrier_test(freed, round ^ 1) || *dead; // nobody reads any more
+          clear = clear || ptx::barrier_test(earlier, earlier_round);
+          if (room && clear) {
+            ptx::barrier_expect(arrived, bytes);
+            ptx::bulk_load_once(to, source, bytes, arrived);
+            waiting = false;
+          }
+        }
+      }
+      const int count = total - first < most ? total - first : most;
+      sent += (std::uint32_t)count;
     }
-    ptx::barrier_expect(full[at.slot], bytes);
-    ptx::bulk_load_once(address + at.slot * stage_bytes, from, bytes, full[at.slot]);
-    at.advance(slots);
   }
   /// Loader, at the end: shared memory must outlive the copies into it.
   __device__ void settle() {
-    for (; flying; --flying) {
-      ptx::barrier_wait(full[oldest.slot], oldest.round);
-      oldest.advance(slots);
-    }
+    for (std::uint32_t n = sent < (std::uint32_t)in_flight ? 0 : sent - (std::uint32_t)in_flight; n < sent; ++n)
+      ptx::barrier_wait(full[(int)(n % (std::uint32_t)slots)], n / (std::uint32_t)slots & 1);
   }
 
   /// Compute, every warp: the next stage, once it is there.
@@ -292,6 +309,57 @@ __device__ inline void store_pair(const Memory<T, Rank> &m, const std::int64_t (
   if (place >= 0)
     m.data[place] = first;
   store_element(m, next, second);
+}
+
+/// Reduces each of 8 rows of `Width` elements from `at` on, `fill` outside; every lane gets its fragment row's result.
+/// All lanes share each row, so that its elements are all on their way at once.
+template <class Op, int Width, class T, int Rank>
+__device__ inline T reduce_rows(const Memory<T, Rank> &m, const std::int64_t (&at)[Rank], T fill) {
+  static_assert(Width % 32 == 0);
+  constexpr int each = Width / 32, step = each % 4 == 0 && sizeof(T) == 4 ? 4 : 1;
+  const int lane = (int)threadIdx.x % 32;
+  T result{};
+#pragma unroll
+  for (int r = 0; r < 8; ++r) {
+    std::int64_t from[Rank];
+#pragma unroll
+    for (int d = 0; d < Rank; ++d)
+      from[d] = at[d] + (d == Rank - 2 ? r : 0);
+    T part = fill; // a row outside: its result is used by nobody
+    if (from[Rank - 2] < m.dims[Rank - 2]) {
+      struct alignas(4 * step) Piece {
+        T element[step];
+      } piece[each / step];
+      from[Rank - 1] += lane * step;
+      const T *row = m.data + detail::element_place(m, from);
+      const bool whole = at[Rank - 1] + Width <= m.dims[Rank - 1] && at[Rank - 1] >= 0 &&
+                         reinterpret_cast<std::uintptr_t>(row) % (4 * step) == 0;
+#pragma unroll
+      for (int i = 0; i < each / step; ++i) {
+        if (whole) {
+          piece[i] = *reinterpret_cast<const Piece *>(row + i * 32 * step);
+        } else {
+#pragma unroll
+          for (int e = 0; e < step; ++e) {
+            std::int64_t single[Rank];
+#pragma unroll
+            for (int d = 0; d < Rank; ++d)
+              single[d] = from[d] + (d == Rank - 1 ? i * 32 * step + e : 0);
+            piece[i].element[e] = load_element(m, single, fill);
+          }
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < each; ++i)
+        part = i ? Op::apply(part, piece[i / step].element[i % step]) : piece[0].element[0];
+#pragma unroll
+      for (int half = 16; half; half /= 2)
+        part = Op::apply(part, __shfl_xor_sync(~0u, part, half));
+    }
+    if (fragment_row() == r)
+      result = part;
+  }
+  return result;
 }
 
 /// Combines the four lanes that share a row; all get the result.

@@ -50,7 +50,7 @@ struct Notification {
 };
 
 inline constexpr int compute_warps = 8, compute_threads = compute_warps * 32;
-inline constexpr int control_thread = compute_threads; // the first of its own warp
+inline constexpr int control_first = compute_threads;
 inline constexpr int epilogue_warps = 3, epilogue_first = compute_threads + 32;
 inline constexpr int block_threads = epilogue_first + epilogue_warps * 32;
 inline constexpr int compute_barrier = 1; // 0 is the whole block's
@@ -74,8 +74,6 @@ struct Collected {
   __device__ const Notification *end() const { return list + count; }
   __device__ void clear() { count = 0; }
 };
-
-struct Ring;
 
 // The slow paths are functions of their own that get values, never a Worker: one whose address escapes would live in
 // memory.
@@ -122,6 +120,8 @@ __device__ __noinline__ inline bool block_until(const evt_cuda_launch *launch, s
 
 } // namespace detail
 
+struct Ring;
+
 class Worker {
 public:
   __device__ Worker(const evt_cuda_launch *launch, Control *control, BlockState *block, char *tiles, Notification *room)
@@ -133,7 +133,7 @@ public:
   BlockState *const block;
   const std::uint32_t id, workers;
   Collected collected;
-  Ring *ring = nullptr; // of the role this thread has
+  Ring *ring = nullptr; // of control
 
   __device__ bool aborted() const { return ptx::load_relaxed(launch->abort) != EVT_ABORT_NONE; }
 
@@ -162,9 +162,25 @@ public:
     return launch->inject_call == (std::int64_t)call && launch->inject_task == task;
   }
 
-  //===-- control: runs the schedule ----------------------------------------------------------------------------===//
+  //===-- control: a warp runs the schedule ---------------------------------------------------------------------===//
 
-  __device__ std::int64_t take_ticket() { return (std::int64_t)ptx::add_relaxed(&control->ticket, 1); }
+  /// The next number of the ticket schedule. Numbers are taken ahead, since one takes as long to come back as many a
+  /// task takes to run; those left over at the end belong to nobody.
+  __device__ __forceinline__ std::int64_t take_ticket() {
+    const bool asks = threadIdx.x % 32 == 0;
+    if (!has_tickets) {
+      has_tickets = true;
+#pragma unroll
+      for (int i = 0; i < tickets_ahead; ++i)
+        ticket[i] = asks ? ptx::add_relaxed(&control->ticket, 1) : 0;
+    }
+    const std::uint64_t number = ticket[0];
+#pragma unroll
+    for (int i = 1; i < tickets_ahead; ++i)
+      ticket[i - 1] = ticket[i];
+    ticket[tickets_ahead - 1] = asks ? ptx::add_relaxed(&control->ticket, 1) : 0;
+    return (std::int64_t)__shfl_sync(~0u, number, 0);
+  }
   __device__ void decodes(std::uint32_t) const {}
 
   /// Gives a task to the compute warps; false when the launch was aborted.
@@ -172,14 +188,16 @@ public:
     static_assert(sizeof...(Coords) <= Task::max_coords);
     int slot = next % BlockState::slots;
     ptx::barrier_wait(empty[slot], (next / BlockState::slots & 1) ^ 1);
-    Task &task = block->tasks[slot];
-    task.call = call;
-    task.index = index;
-    int d = 0;
-    ((task.coord[d++] = coords), ...);
-    ptx::barrier_arrive(full[slot]);
+    if (threadIdx.x % 32 == 0) {
+      Task &task = block->tasks[slot];
+      task.call = call;
+      task.index = index;
+      int d = 0;
+      ((task.coord[d++] = coords), ...);
+      ptx::barrier_arrive(full[slot]);
+    }
     ++next;
-    return !(next % 16 == 0 && aborted());
+    return !*(volatile std::uint32_t *)&block->dead;
   }
   __device__ void end_of_tasks() { hand_over(Task::none, 0); }
 
@@ -246,6 +264,9 @@ private:
   const ptx::Barriers full, empty; // of the tasks
   char *const tiles;
   std::uint32_t next = 0; // tasks handed over or taken
+  static constexpr int tickets_ahead = 3;
+  std::uint64_t ticket[tickets_ahead];
+  bool has_tickets = false;
 
 public:
   std::uint64_t taken = 0, started = 0; // of the task that leads: for the trace

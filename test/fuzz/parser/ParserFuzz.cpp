@@ -1,8 +1,8 @@
 // Damaged program texts through parser, verifier, proof and emission: never a crash, a failed assertion or a hang.
 //
-//   evt_parser_fuzz SCRATCH PROGRAM.mlir… --seconds 20 --seed 1
-//   evt_parser_fuzz SCRATCH PROGRAM.mlir… --count 1000 --first 500 --seed 1      # the same texts on every machine
-//   evt_parser_fuzz SCRATCH TEXTS.mlir… --unchanged                              # what `// -----` separates, as it is
+//   evt_parser_fuzz SCRATCH examples --seconds 20 --seed 1
+//   evt_parser_fuzz SCRATCH examples --count 1000 --first 500 --seed 1      # the same texts on every machine
+//   evt_parser_fuzz SCRATCH test/errors --unchanged                         # what `// -----` separates, as it is
 //
 // A child process takes a run of inputs; when one kills it, uses memory it has freed, or takes too long, the parent
 // writes that input to SCRATCH and goes on behind it.
@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <cstring>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fcntl.h>
@@ -36,7 +37,7 @@ struct Progress {
 
 struct Options {
   std::string folder;
-  std::vector<std::string> files;
+  std::vector<std::string> paths;
   double seconds = 20;
   uint64_t seed = 1;
   uint64_t first = 0;
@@ -80,10 +81,28 @@ std::string inputOf(const std::vector<std::string> &programs, const Options &opt
   _exit(0);
 }
 
+/// The files, and those of the folders that are called .mlir, in an order that is the same everywhere.
+std::vector<std::string> filesOf(const std::vector<std::string> &paths) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> files;
+  for (const std::string &path : paths) {
+    if (!fs::is_directory(path)) {
+      files.push_back(path);
+      continue;
+    }
+    size_t first = files.size();
+    for (const fs::directory_entry &entry : fs::recursive_directory_iterator(path))
+      if (entry.path().extension() == ".mlir")
+        files.push_back(entry.path().string());
+    std::sort(files.begin() + static_cast<std::ptrdiff_t>(first), files.end());
+  }
+  return files;
+}
+
 std::vector<std::string> readPrograms(const Options &options) {
   const std::string separator = "\n// -----\n";
   std::vector<std::string> programs;
-  for (const std::string &file : options.files) {
+  for (const std::string &file : filesOf(options.paths)) {
     std::ostringstream stream;
     stream << std::ifstream(file).rdbuf();
     std::string text = stream.str();
@@ -100,6 +119,10 @@ int run(Options options) {
   namespace fs = std::filesystem;
   fs::create_directories(options.folder);
   std::vector<std::string> programs = readPrograms(options);
+  if (programs.empty()) {
+    fprintf(stderr, "no .mlir file among the programs\n");
+    return 1;
+  }
   if (options.unchanged) {
     options.first = 0;
     options.count = programs.size();
@@ -147,7 +170,9 @@ int main(int argc, char **argv) {
   Options options;
   CLI::App app{"damaged program texts through the compiler"};
   app.add_option("SCRATCH", options.folder, "where inputs that fail are kept")->required();
-  app.add_option("PROGRAMS", options.files, "programs to damage")->required()->check(CLI::ExistingFile);
+  app.add_option("PROGRAMS", options.paths, "programs to damage, files or folders")
+      ->required()
+      ->check(CLI::ExistingPath);
   app.add_option("--seconds", options.seconds, "how long to go on");
   app.add_option("--count", options.count, "how many inputs, however long they take");
   app.add_option("--first", options.first, "the number of the first input");

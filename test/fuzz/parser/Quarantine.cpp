@@ -43,6 +43,8 @@ void Quarantine::check() {
 
 } // namespace evt::fuzz
 
+// A sanitizer brings an allocator of its own, which looks for the same.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 extern "C" void free(void *block) {
   using namespace evt::fuzz;
   if (!active || !block) {
@@ -54,3 +56,4 @@ extern "C" void free(void *block) {
     release();
   kept[newest++ % capacity] = block;
 }
+#endif

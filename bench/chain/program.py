@@ -172,9 +172,9 @@ evt.device @combine(%part: {part}, %r: {xf}, %rb: {x16}, %squares: {sq}) grid(%t
   %part = evt.alloc(%tokens) : {part}
   %pieces_done = evt.event(%layers, %tiles, %c_hidden) count({pieces}) : !evt.event<?x?x?>""" if pieces > 1 else ""
     text += f"""
-evt.graph @chain(%r: {xf}, %w_qkv: {wq} {{evt.immutable}}, %w_out: {wo} {{evt.immutable}},
-                 %w_gate: {wg} {{evt.immutable}}, %w_up: {wg} {{evt.immutable}}, %w_down: {wd} {{evt.immutable}},
-                 %w_head: {wh} {{evt.immutable}}, %logits: {out}) {{
+evt.graph @decode_chain(%r: {xf}, %w_qkv: {wq} {{evt.immutable}}, %w_out: {wo} {{evt.immutable}},
+                        %w_gate: {wg} {{evt.immutable}}, %w_up: {wg} {{evt.immutable}}, %w_down: {wd} {{evt.immutable}},
+                        %w_head: {wh} {{evt.immutable}}, %logits: {out}) {{
   %tokens = evt.symbol "tokens" (%r[0], %logits[0]) range(1, 256) : {xf}, {out}
   %layers = evt.symbol "layers" (%w_qkv[0], %w_out[0], %w_gate[0], %w_up[0], %w_down[0])
     : {wq}, {wo}, {wg}, {wg}, {wd}

@@ -33,6 +33,9 @@ struct StreamPlan {
   int64_t fragments() const;  // of the largest product
   int64_t rowPieces() const;  // of the deepest product
 
+  /// For people: how each call runs on CUDA, and why one does not stream.
+  std::string text(const GraphCode &graph) const;
+
 private:
   void matchProducts(const GraphCode &graph);
   void dropUnpackable(const GraphCode &graph);

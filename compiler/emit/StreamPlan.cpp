@@ -175,4 +175,42 @@ int64_t StreamPlan::rowPieces() const {
   return n;
 }
 
+std::string StreamPlan::text(const GraphCode &graph) const {
+  const ir::Signature &s = graph.signature;
+  ir::GraphOp op = s.graph;
+  std::string out = "graph " + op.getSymName().str() + " on cuda\n";
+  for (auto [k, call] : llvm::enumerate(calls)) {
+    out += s.callName(k) + ": ";
+    if (call.form == TaskForm::onCompletion) {
+      for (auto [event, m] : onCompletion)
+        if (m == k) {
+          ir::EventOp e = s.events[event];
+          out += "run by whoever completes " + e.getName().str() + "\n";
+        }
+      continue;
+    }
+    if (call.form != TaskForm::streamed) {
+      out += "run by the compute warps, tiles in shared memory; it does not stream: " + call.why + "\n";
+      continue;
+    }
+    const roles::StreamedProduct &p = *call.product;
+    std::string weights, kept;
+    for (const auto &w : p.weights) {
+      ir::CallOp c = s.calls[k];
+      weights += (weights.empty() ? "" : ", ") + s.memoryName(s.memoryOf(c.getArgs()[w.argument]));
+    }
+    ir::DeviceOp device = ir::calleeOf(s.calls[k]);
+    for (unsigned c : p.streaming)
+      kept += (kept.empty() ? "" : ", ") + cast<StringAttr>(device.getCoordNames()[c]).getValue().str();
+    out += "streams\n  loader    " + weights + ": " + std::to_string(p.stages * p.fragments()) + " stages of " +
+           std::to_string(p.stageBytes()) + " bytes a task\n  compute   keeps its rows while only " + kept +
+           (p.streaming.size() == 1 ? " changes" : " change") + ", " + std::to_string(p.stages * p.blocks() * 16) +
+           " bytes a thread\n  epilogue  " + std::to_string(p.fragments()) +
+           (p.fragments() == 1 ? " fragment" : " fragments") + " of 8 x 8 sums\n";
+  }
+  for (unsigned argument : packed)
+    out += "packed: " + op.getArgName(argument).str() + ", tiles of 8 x 32\n";
+  return out;
+}
+
 } // namespace evt::emit

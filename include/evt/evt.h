@@ -83,6 +83,9 @@ typedef struct evt_argument_info {
   uint64_t align;     /* of its first element, in bytes */
   /* of an index: */
   const char *symbol; /* the symbol it gives its value to */
+  /* of a tensor: the tiles its last two dimensions are packed in, 0 if it is row-major. The elements of a tile are
+   * neighbours, tiles are in row-major order. The runtime packs a tensor of the host; one on the GPU must be packed. */
+  uint32_t packed_rows, packed_columns;
 } evt_argument_info;
 
 typedef struct evt_symbol_info {

@@ -92,6 +92,10 @@ struct evt_program {
         info.access = toC(argument.access);
         info.immutable = argument.immutable;
         info.align = static_cast<uint64_t>(argument.align);
+        if (argument.packed) {
+          info.packed_rows = static_cast<uint32_t>(argument.packed->rows);
+          info.packed_columns = static_cast<uint32_t>(argument.packed->columns);
+        }
       } else {
         info.kind = EVT_ARGUMENT_INDEX;
         info.symbol = manifest.symbols[argument.symbol].name.c_str();

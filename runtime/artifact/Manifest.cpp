@@ -235,6 +235,14 @@ private:
       argument.immutable = immutable->boolean();
     if (argument.immutable && argument.access != Access::read)
       json.fail("argument '" + argument.name + "' is immutable, but its access is " + access.string());
+    if (std::optional<JsonView> packed = json.find("packed")) {
+      std::vector<JsonView> tile = packed->items();
+      if (tile.size() != 2)
+        packed->fail("found " + std::to_string(tile.size()) + " entries, required 2: rows and columns of a tile");
+      argument.packed = TileShape{tile[0].integer(1, 4096), tile[1].integer(1, 4096)};
+      if (argument.dims.size() < 2 || !argument.immutable)
+        packed->fail("argument '" + argument.name + "' is packed, required an immutable tensor of rank 2 or more");
+    }
     if (std::optional<JsonView> align = json.find("align")) {
       argument.align = align->integer(1, 4096);
       if (!std::has_single_bit(static_cast<uint64_t>(argument.align)))

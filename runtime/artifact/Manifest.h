@@ -7,6 +7,7 @@
 #include "runtime/artifact/Expression.h"
 #include "runtime/artifact/GpuArchitecture.h"
 #include "runtime/tensor/DataType.h"
+#include "runtime/tensor/PackedTiles.h"
 
 #include <array>
 #include <optional>
@@ -43,6 +44,7 @@ struct Argument {
   Access access = Access::read;
   bool immutable = false;
   int64_t align = 1;
+  std::optional<TileShape> packed; // how the kernel wants its last two dimensions
   // of an index:
   uint32_t symbol = 0;
 };

@@ -83,12 +83,30 @@ void SynchronousLaunch::waitForTensors() {
     driver_.CtxSynchronize();
 }
 
+// A tensor of the host as the kernel reads it: packed, where the manifest says so. A tensor on the GPU is packed by its
+// owner.
+const void *SynchronousLaunch::inKernelLayout(size_t memory, size_t bytes) {
+  const void *tensor = request_.binding.tensors[memory];
+  const Argument &argument = session_.manifest_.arguments[*session_.manifest_.memories[memory].argument];
+  if (!argument.packed)
+    return tensor;
+  const std::vector<int64_t> &dims = shapes_.memories[memory].dims;
+  if (!dividesIntoTiles(dims, *argument.packed))
+    throw Error(EVT_ERROR_ARGUMENT, "tensor '" + argument.name + "' ends in " + std::to_string(dims[dims.size() - 2]) +
+                                        " x " + std::to_string(dims.back()) + ", required multiples of " +
+                                        std::to_string(argument.packed->rows) + " x " +
+                                        std::to_string(argument.packed->columns));
+  packed_.emplace_back(bytes);
+  packTiles(tensor, packed_.back().data(), dims, bytesOf(argument.type), *argument.packed);
+  return packed_.back().data();
+}
+
 // Tensors that are only written are copied in too: a graph may leave parts of them as they are.
 void SynchronousLaunch::copyIn() {
   const Binding &binding = request_.binding;
   for (size_t m = 0; m < binding.tensors.size(); ++m)
     if (size_t bytes = static_cast<size_t>(shapes_.memoryBytes[m]); bytes && !binding.inPlace[m])
-      driver_.MemcpyHtoDAsync(memories_[m], static_cast<const void *>(binding.tensors[m]), bytes, on_.signals.main);
+      driver_.MemcpyHtoDAsync(memories_[m], inKernelLayout(m, bytes), bytes, on_.signals.main);
 }
 
 void SynchronousLaunch::start() {

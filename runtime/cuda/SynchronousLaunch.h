@@ -26,6 +26,7 @@ public:
 private:
   void waitForTensors();
   void copyIn();
+  const void *inKernelLayout(size_t memory, size_t bytes);
   void start();
   void waitForEnd();
   bool endsWithin(double seconds);
@@ -41,7 +42,8 @@ private:
   const Request &request_;
   const Shapes &shapes_;
   std::vector<Address> memories_, regions_;
-  uint32_t recordsEach_ = 0; // 0: no trace
+  std::vector<std::vector<char>> packed_; // copies of tensors, while they are copied to the GPU
+  uint32_t recordsEach_ = 0;              // 0: no trace
 };
 
 } // namespace evt::runtime::cuda

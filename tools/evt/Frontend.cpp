@@ -2,6 +2,7 @@
 
 #include "compiler/analysis/extract/Extract.h"
 #include "compiler/analysis/extract/PrintTaskGraph.h"
+#include "compiler/emit/StreamCode.h"
 #include "compiler/pipeline/Pipeline.h"
 #include "compiler/transforms/StripEvents.h"
 #include "tools/evt/Failure.h"
@@ -178,7 +179,7 @@ std::vector<ObligationRecord> compileProgram(const std::string &file, const Comp
 }
 
 const std::vector<std::string> &showStages() {
-  static const std::vector<std::string> names{"parsed", "events", "model", "schedule", "source", "manifest"};
+  static const std::vector<std::string> names{"parsed", "events", "model", "schedule", "roles", "source", "manifest"};
   return names;
 }
 
@@ -199,6 +200,10 @@ std::string showProgram(const std::string &file, const CompileOptions &options, 
     if (failed(model))
       throw Failure(ExitCode::checkFailed, "'" + file + "' is refused: it has no model");
     return printTaskGraph(model->graph);
+  }
+  if (stage == "roles") {
+    emit::GraphCode graph(program.graph);
+    return emit::StreamPlan(graph).text(graph);
   }
   // lower() checks again, which derives nothing anew: the events are there.
   program.facts = {};

@@ -86,13 +86,8 @@ private:
       printf("%s: proof %.2f s\n", mutant->name.c_str(), checked.seconds), fflush(stdout);
     if (!checked.accepted && checked.findings.violations.empty())
       return fail(*mutant, "refused without a violation", checked.diagnostics);
-    for (const Violation &violation : checked.findings.violations)
-      if (!isTrue(*mutant, violation, random))
-        return fail(*mutant, "refused with a false counterexample", checked.diagnostics);
-    if (!checked.findings.violations.empty()) {
-      (mutant->defect.empty() ? beyond : byProof) += 1;
-      return;
-    }
+    if (!checked.findings.violations.empty())
+      return judgeViolations(*mutant, checked, random);
     if (mutant->defect.empty())
       return;
     if (checked.findings.obligations.empty())
@@ -124,8 +119,21 @@ private:
     }
   }
 
-  /// Whether the program is wrong at the shape of a violation's counterexample.
-  bool isTrue(const Mutant &mutant, const Violation &violation, Random &random) {
+  void judgeViolations(const Mutant &mutant, const Checked &checked, Random &random) {
+    bool judged = false;
+    for (const Violation &violation : checked.findings.violations) {
+      std::optional<bool> verdict = isTrue(mutant, violation, random);
+      judged |= verdict.has_value();
+      if (verdict == false)
+        return fail(mutant, "refused with a false counterexample", checked.diagnostics);
+    }
+    if (!judged)
+      return fail(mutant, "refused with no counterexample small enough to judge", checked.diagnostics);
+    (mutant.defect.empty() ? beyond : byProof) += 1;
+  }
+
+  /// Whether the program is wrong at the shape of a violation's counterexample; none if it has too many tasks to tell.
+  std::optional<bool> isTrue(const Mutant &mutant, const Violation &violation, Random &random) {
     std::vector<std::string> names = mutant.subject->symbols();
     Values values(names.size(), 0);
     for (const Note &note : violation.notes)
@@ -136,12 +144,14 @@ private:
               values[s] = std::stoll((*at)[2]);
     for (int64_t v : values)
       if (v > 200)
-        return false;
+        return std::nullopt;
     // What data decides may go wrong for some data only.
     for (int tries = mutant.subject->isAffine() ? 1 : 20; tries > 0; --tries) {
       Enumeration program = mutant.subject->enumerate(values, mutant.subject->arguments(values, random));
-      if (program.tasks.size() > mostTasksAtAll || !findDefect(program).empty())
-        return program.tasks.size() <= mostTasksAtAll;
+      if (program.tasks.size() > mostTasksAtAll)
+        return std::nullopt;
+      if (!findDefect(program).empty())
+        return true;
     }
     return false;
   }

@@ -6,7 +6,8 @@
 Weights are random and resident on the GPU in the artifact's packed layout. A run's time is that of one launch between two
 events on a stream, the median of --repeats after a warm-up; the residual stream is restored before each. The bound is the
 weights' bytes over --limit TB/s. Logits are compared with a float32 reference made of PyTorch's own operations (‖a-b‖/‖b‖),
-and bit for bit among all runs of a token count. Needs PyTorch.
+and bit for bit among all runs of a token count. With --peer the same chain is timed as PyTorch's own kernels in a CUDA graph.
+Needs PyTorch.
 """
 
 import argparse
@@ -69,6 +70,47 @@ class Chain:
         return out
 
 
+class Peer:
+    """The chain as PyTorch runs it: bf16 products of cuBLAS and its own element-wise kernels, captured in a CUDA graph."""
+
+    def __init__(self, chain):
+        w = chain.weights
+        self.layers = [[unpacked(w[name][l]) for name in ("w_qkv", "w_out", "w_gate", "w_up", "w_down")]
+                       for l in range(chain.layers)]
+        self.layers = [(qkv, out, torch.cat((gate, up)), down) for qkv, out, gate, up, down in self.layers]
+        self.head, self.chain = unpacked(w["w_head"]), chain
+        self.ones = torch.ones(chain.d, dtype=torch.bfloat16, device="cuda")
+
+    def step(self, x):
+        linear, norm = torch.nn.functional.linear, torch.nn.functional.rms_norm
+        for qkv, out, gate_up, down in self.layers:
+            q = linear(norm(x, x.shape[-1:], self.ones, 1e-6), qkv)
+            x = x + linear(q[:, :self.chain.d], out)
+            gate, up = linear(norm(x, x.shape[-1:], self.ones, 1e-6), gate_up).chunk(2, dim=-1)
+            x = x + linear(torch.nn.functional.silu(gate) * up, down)
+        return linear(norm(x, x.shape[-1:], self.ones, 1e-6), self.head)
+
+    def measure(self, tokens, repeats):
+        x = torch.randn(tokens, self.chain.d, device="cuda", dtype=torch.bfloat16)
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            self.step(x)
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.step(x)
+        times = []
+        for _ in range(repeats + 3):
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            begin.record()
+            graph.replay()
+            end.record()
+            end.synchronize()
+            times.append(begin.elapsed_time(end))
+        return statistics.median(times[3:])
+
+
 def measure(chain, compiled, tokens, schedule, repeats, bits):
     """(median ms, relative error, runs with other bits than `bits`, the most logits that differ in one)."""
     stream = torch.cuda.Stream()
@@ -108,6 +150,7 @@ def main():
     parser.add_argument("--tokens", default="1,8")
     parser.add_argument("--schedules", default="static,ticket,dynamic")
     parser.add_argument("--repeats", type=int, default=21)
+    parser.add_argument("--peer", action="store_true", help="time PyTorch's kernels in a CUDA graph, too")
     parser.add_argument("--limit", type=float, default=4.71, help="the memory limit, TB/s")
     options = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -125,6 +168,11 @@ def main():
             print(f"  tokens {tokens:3} {schedule:8} {ms:8.4f} ms  {100 * bound / ms:5.1f} % of the bound  error {error:.2e}"
                   f"  {f'{other} runs differ, in up to {differing} logits' if other else 'same bits'}{'' if good else '  FAILED'}",
                   flush=True)
+    if options.peer:
+        peer = Peer(chain)
+        for tokens in (int(n) for n in options.tokens.split(",")):
+            ms = peer.measure(tokens, options.repeats)
+            print(f"  tokens {tokens:3} PyTorch, CUDA graph {ms:8.4f} ms  {100 * bound / ms:5.1f} % of the bound", flush=True)
     compiled.close()
     return 1 if failed else 0
 

@@ -12,7 +12,8 @@ public:
   /// Writes one line made of the parts, indented by the braces that are open before it.
   template <class... Parts> void line(const Parts &...parts) {
     std::ostringstream s;
-    (s << ... << parts);
+    if constexpr (sizeof...(Parts) > 0)
+      (s << ... << parts);
     std::string text = s.str();
     if (!text.empty())
       out.append(2 * (depth - (text.front() == '}')), ' ').append(text);

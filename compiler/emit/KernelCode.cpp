@@ -22,7 +22,7 @@ std::string num(int64_t n) { return std::to_string(n); }
 constexpr int64_t cudaThreads = 384;
 constexpr int64_t cudaSharedBytes = 220 << 10; // for ring, sums and tiles; the rest is the kernel's own state
 constexpr int64_t cudaRingBytes = 192 << 10;
-constexpr int64_t cudaBytesInFlight = 40 << 10;
+constexpr int64_t cudaBytesInFlight = 48 << 10;
 constexpr int64_t cudaCollectedLimit = 256;
 constexpr unsigned cudaCoordLimit = 8;
 

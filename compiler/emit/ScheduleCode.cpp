@@ -274,6 +274,7 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const Ta
       std::vector<std::string> shared(g.extents.begin() + first, g.extents.begin() + last);
       out.line("{");
       out.line("const evt::Range mine = evt::share(", product(shared), ", w.id, w.workers);");
+      out.line("if (mine.begin < mine.end) { // so no extent is 0");
       std::string rest = "mine.begin";
       for (unsigned d = last; d-- > first;) {
         out.line("int64_t c", d, " = ", d == first ? rest : rest + " % (" + g.extents[d] + ")", ";");
@@ -286,6 +287,7 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const Ta
       for (unsigned d = last; d < rank; ++d)
         out.line("}");
       advance(g, first, last, out);
+      out.line("}");
       out.line("}");
       out.line("}");
     }

@@ -52,7 +52,7 @@ class Borders(unittest.TestCase):
         self.assertEqual(
             self.check(tree | {"compiler/emit/E.cpp": '#include "../transforms/T.h"\n'}),
             ["compiler/emit/E.cpp:1: includes compiler/transforms/T.h; compiler/emit may include only compiler/emit, "
-             "compiler/ir, compiler/layout, compiler/analysis, device/common/abi.h"],
+             "compiler/ir, compiler/layout, compiler/analysis, compiler/roles, device/common/abi.h"],
         )
 
     def test_short_spelling_hides_nothing(self):

@@ -1,4 +1,5 @@
-// Packed tensors: the last two dimensions divided into tiles, each tile's elements neighbours, tiles in row-major order.
+// Packed tensors: the last two dimensions divided into tiles, each tile's elements neighbours, tiles in row-major
+// order.
 //
 //   rows x columns = 2 x 4 of a 4 x 8 matrix: element (r, c) lies at
 //     ((r / 2) * (8 / 4) + c / 4) * 8 + (r % 2) * 4 + c % 4

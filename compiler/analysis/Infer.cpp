@@ -43,7 +43,8 @@ std::vector<Need> collectNeeds(const TaskGraph &graph, const ProofLimits &limits
   // A pair implied by a chain of two or more needs is left out. Every link of the chain spans less of the program
   // order than the pair, so leaving out all such pairs at once still leaves chains for each of them.
   ProofLimits left = shareOf(limits);
-  OrderProver prover(graph, edges, true);
+  constexpr unsigned maxDivisions = 3;
+  OrderProver prover(graph, edges, true, maxDivisions);
   std::vector<Need> result;
   for (auto &[ends, need] : found) {
     isl::map indirect = prover.indirect(need.producer, need.consumer, left);

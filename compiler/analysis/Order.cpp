@@ -11,6 +11,16 @@ template <typename T> const T &at(const std::vector<T> &items, int index) { retu
 /// What the closure of one call's edges may cost, as a share of a question: it is tried before anyone asks for it.
 constexpr unsigned long closureShare = 16;
 
+/// The pieces of a relation with at most so many integer divisions.
+isl::map piecesWithFewDivisions(const isl::map &relation, unsigned most) {
+  isl::map result = isl::map::empty(relation.space());
+  relation.foreach_basic_map([&](isl::basic_map piece) {
+    if (isl_basic_map_dim(piece.get(), isl_dim_div) <= static_cast<int>(most))
+      result = result.unite(isl::map(piece));
+  });
+  return result;
+}
+
 // isl objects cannot be null when copied, so what may be absent is an optional or a missing entry of a map.
 void uniteInto(std::optional<isl::map> &target, const isl::map &addition) {
   target = target ? target->unite(addition) : addition;
@@ -162,8 +172,9 @@ isl::map justifiedClosure(const isl::map &edges) {
 // OrderProver
 //===----------------------------------------------------------------------===//
 
-OrderProver::OrderProver(const TaskGraph &graph, const std::vector<EventEdge> &allEdges, bool trustCounts)
-    : graph(graph) {
+OrderProver::OrderProver(const TaskGraph &graph, const std::vector<EventEdge> &allEdges, bool trustCounts,
+                         std::optional<unsigned> maxDivisions)
+    : graph(graph), maxDivisions(maxDivisions) {
   for (const EventEdge &edge : allEdges)
     if (!edge.certain.is_empty() && (trustCounts || !edge.onCount)) {
       edges.push_back(&edge);
@@ -226,7 +237,7 @@ void OrderProver::extend(Chains &found, int start) {
   }
   longer.frontier.clear();
   for (const auto &[call, added] : next) {
-    isl::map simple = added.coalesce();
+    isl::map simple = maxDivisions ? piecesWithFewDivisions(added.coalesce(), *maxDivisions) : added.coalesce();
     std::optional<isl::map> reached = find(longer.reached, call);
     if (simple.is_empty() || (reached && simple.is_subset(*reached)))
       continue;

@@ -57,7 +57,10 @@ void checkProgress(const TaskGraph &graph, const std::vector<EventEdge> &edges, 
 class OrderProver {
 public:
   /// With `trustCounts` also edges that rest on an obligation about a count are used.
-  OrderProver(const TaskGraph &graph, const std::vector<EventEdge> &edges, bool trustCounts);
+  /// With `maxDivisions`, parts of chains with more integer divisions are left out: composing them takes long, in time
+  /// that the operation limits hardly see.
+  OrderProver(const TaskGraph &graph, const std::vector<EventEdge> &edges, bool trustCounts,
+              std::optional<unsigned> maxDivisions = std::nullopt);
 
   struct Answer {
     isl::map unproved;         // the pairs without a proof; empty: all are ordered
@@ -100,6 +103,7 @@ private:
   unsigned waitsOf(int call) const;
 
   const TaskGraph &graph;
+  std::optional<unsigned> maxDivisions;
   std::vector<const EventEdge *> edges;
   std::map<std::pair<int, int>, isl::map> directEdges; // all waits
   bool closed = false;                                 // where a call orders its own tasks, they are now closures

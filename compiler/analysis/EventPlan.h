@@ -56,8 +56,7 @@ struct EventPlan {
 /// The extents of the event with a grouping of the producer's coordinates; none if no program can write that event.
 using EventExtents = std::function<std::optional<std::vector<isl::pw_aff>>(const Grouping &)>;
 
-/// The first plan for a need. None only if the operation limit, which throws isl::exception_quota, is never reached and
-/// still nothing was found.
+/// Finds plans for a need. How long it may take is the caller's OperationLimit, which throws isl::exception_quota.
 class EventPlanner {
 public:
   EventPlanner(const TaskGraph &graph, const Need &need, EventExtents extents);

@@ -10,7 +10,8 @@
 //                                               notify (j) -> (j floordiv 7), wait (h) -> (h), count 7
 //   step(t, i) needs step(t - 1, i - 1 .. i + 1)   a range of elements: wait [t - 1, i - 1 to i + 1], count 1
 //
-// Consumers of one producer that tell the same coordinates apart share one event.
+// Consumers of one producer that tell the same coordinates apart share one event. Where no program can write such an
+// event, or finding it takes too long, a coarser one is taken (EventPlan.h).
 #ifndef EVT_COMPILER_ANALYSIS_INFER_H
 #define EVT_COMPILER_ANALYSIS_INFER_H
 

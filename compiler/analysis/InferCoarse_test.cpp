@@ -91,6 +91,16 @@ TEST(InferCoarse, GroupsWhoseSizesHaveNoAffineFormAreUndone) {
   expectProved(text.graph, inference);
 }
 
+TEST(InferCoarse, WithoutAnyWorkNothingIsFound) {
+  TaskGraph graph = test::withoutEvents(test::rowSum());
+  Inference inference = inferEvents(graph, {1});
+  EXPECT_TRUE(inference.events.empty());
+  ASSERT_EQ(inference.failures.size(), 1u);
+  EXPECT_EQ(inference.failures[0].message,
+            "total needs partial through p, but no event was found that orders them: declare one");
+  EXPECT_EQ(inference.failures[0].location, "call total");
+}
+
 /// Half of an even size: isl writes it as a fraction, and finds no extreme values of fractions.
 TEST(InferCoarse, HalfOfAnEvenSizeIsACount) {
   GraphText text;

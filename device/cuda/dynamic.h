@@ -57,8 +57,11 @@ public:
   }
 
   /// Counts tasks as finished: one that ran, or those of a ragged grid that turned out not to exist.
-  __device__ void absent(std::int64_t tasks) { ptx::reduce_relaxed(&control->finished, (std::uint64_t)tasks); }
-  __device__ void finished() { ptx::reduce_relaxed(&control->finished, 1); }
+  __device__ void absent(std::int64_t tasks) {
+    if (threadIdx.x % 32 == 0) // control is a warp, and others count with their first lane
+      ptx::reduce_relaxed(&control->finished, (std::uint64_t)tasks);
+  }
+  __device__ void finished() { absent(1); }
 
   /// Control: hands tasks out until the launch is over. `run(call, task)` hands over one.
   template <class Run> __device__ void work(Run &&run) {
@@ -89,7 +92,7 @@ public:
 
 private:
   __device__ void publish(const Entry &range) {
-    if (threadIdx.x % 32) // control is a warp, and others push with their first lane
+    if (threadIdx.x % 32)
       return;
     const std::uint32_t each = (range.count + workers - 1) / workers, parts = (range.count + each - 1) / each;
     const std::uint64_t first = ptx::add_relaxed(&control->tail, parts);

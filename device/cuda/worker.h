@@ -1,9 +1,10 @@
 // A worker: one block of the persistent kernel, which has an SM to itself.
 //
-// Its warps have roles. One thread, the *control* role, runs the schedule: it decides which task comes next and hands
-// it over through a small ring in shared memory, so that it is a few tasks ahead (tickets are taken, and ragged grids
-// decoded, while earlier tasks still run). The *compute* warps take the tasks in that order: one thread of them passes
-// the task's waits, all run its body, and one thread issues its notifies.
+// Its warps have roles. One warp, the *control* role, runs the schedule, all lanes alike: it decides which task comes
+// next and hands it over through a small ring in shared memory, so that it is a few tasks ahead (tickets are taken, and
+// ragged grids decoded, while earlier tasks still run). The *compute* warps take the tasks in that order: one thread of
+// them passes the task's waits, all run its body, and one thread issues its notifies. A task that streams (stream.h)
+// uses more: control is its loader, each lane a stage, and *epilogue* warps end what the compute warps multiplied.
 //
 // Counters are 32-bit and zero between launches. Publishing: every writer, a barrier of the compute warps, one thread's
 // release. Reading: one thread's acquire, a barrier, then ordinary loads. A block that is told to abort drains its
@@ -50,8 +51,7 @@ struct Notification {
 };
 
 inline constexpr int compute_warps = 8, compute_threads = compute_warps * 32;
-inline constexpr int control_first = compute_threads;
-inline constexpr int epilogue_warps = 3, epilogue_first = compute_threads + 32;
+inline constexpr int epilogue_warps = 3, epilogue_first = compute_threads + 32; // between them: control
 inline constexpr int block_threads = epilogue_first + epilogue_warps * 32;
 inline constexpr int compute_barrier = 1; // 0 is the whole block's
 

@@ -319,7 +319,23 @@ void FragmentCode::emitStore(ir::StoreOp op) {
            value, ");");
 }
 
+/// Loads are moved: those of fragments before every store, others to where they are used. That is right only where no
+/// load can see what the task itself stores.
+void FragmentCode::checkMemories() {
+  llvm::SmallDenseSet<Value> stored, storedSoFar;
+  for (auto store : device.getBody().front().getOps<ir::StoreOp>())
+    stored.insert(store.getMemory());
+  for (Operation &op : device.getBody().front()) {
+    if (auto store = dyn_cast<ir::StoreOp>(op))
+      storedSoFar.insert(store.getMemory());
+    auto load = dyn_cast<ir::LoadOp>(op);
+    if (load && (isFragmentTile(tileType(load.getTile())) ? storedSoFar : stored).contains(load.getMemory()))
+      fail(load, "reads a memory that the task stores to");
+  }
+}
+
 bool FragmentCode::emit(std::string &why) {
+  checkMemories();
   out.line("[[maybe_unused]] const int g = evt::fragment_row(), c = evt::fragment_quarter(), col = 2 * c;");
   // Index arithmetic first: it is cheap, and used at any depth.
   for (Operation &op : device.getBody().front()) {

@@ -52,6 +52,7 @@ private:
   std::string variable(mlir::Type type, const std::string &expression);
   std::string keyOf(mlir::Value v, Index index) const;
   std::string place(mlir::ValueRange offsets, llvm::ArrayRef<int64_t> sizes, mlir::RankedTensorType tile, Index index);
+  void checkMemories();
   void emitKept();
   void emitEarlyLoads();
   void emitStore(ir::StoreOp op);

@@ -122,7 +122,12 @@ void StreamPlan::findInlined(const GraphCode &graph) {
       continue;
     unsigned e = s.eventOf(waits[0].getEvent());
     ir::EventOp event = s.events[e];
-    bool alone = !event.getTable();
+    // Every task has an element, and every element is completed by somebody.
+    std::vector<std::string> extents;
+    for (Value v : event.getExtents())
+      extents.push_back(graph.expression(v));
+    bool alone = !event.getTable() && extents == graph.extentList(m) && event.getCountMap().isSingleConstant() &&
+                 event.getCountMap().getSingleConstantResult() > 0;
     for (unsigned k = 0; k < calls.size() && alone; ++k) {
       ir::CallOp other = s.calls[k];
       other.getProtocol().walk([&](ir::WaitOp w) { alone &= w.getEvent() != event.getEvent() || k == m; });

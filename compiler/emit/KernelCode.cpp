@@ -441,7 +441,8 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   emitCudaEntry(graph, streams, shared, facts.dynamicRefusal().empty(), collected, out);
   out.line("} // namespace");
   out.line();
-  out.line("static_assert(evt::block_threads == ", cudaThreads, ");");
+  out.line("static_assert(evt::block_threads == ", cudaThreads, " && evt::Task::max_coords == ", cudaCoordLimit, ");");
+  out.line("static_assert(Kernel::layout.tiles() + ", shared.tiles, " == ", kernel.sharedBytes, ");");
   out.line("extern \"C\" __global__ void __launch_bounds__(evt::block_threads, 1) ", defaultEntry,
            "(const __grid_constant__ Launch launch) {");
   out.line("evt::run_block<Kernel, Program>(launch);");

@@ -37,6 +37,15 @@ int runCaptured(const std::string &program, const std::vector<std::string> &argu
   return code;
 }
 
+/// What a compiler says when it fails, or an empty string.
+std::string failureOf(const std::string &program, const std::vector<std::string> &arguments) {
+  std::string text;
+  int code = runCaptured(program, arguments, text);
+  if (code == 0)
+    return "";
+  return program + " failed with exit code " + std::to_string(code) + ":\n" + text;
+}
+
 } // namespace
 
 std::string HostCompiler::compile(const std::string &source, const std::string &output) const {
@@ -49,11 +58,7 @@ std::string HostCompiler::compile(const std::string &source, const std::string &
     arguments.push_back("-march=" + march);
   arguments.insert(arguments.end(), extraFlags.begin(), extraFlags.end());
   arguments.insert(arguments.end(), {"-o", output, source});
-  std::string text;
-  int code = runCaptured(program, arguments, text);
-  if (code == 0)
-    return "";
-  return program + " failed with exit code " + std::to_string(code) + ":\n" + text;
+  return failureOf(program, arguments);
 }
 
 std::vector<std::string> HostCompiler::features() const {
@@ -90,11 +95,7 @@ std::string CudaCompiler::compile(const std::string &source, const std::string &
                                      "-I" + includeRoot};
   arguments.insert(arguments.end(), extraFlags.begin(), extraFlags.end());
   arguments.insert(arguments.end(), {"-o", output, source});
-  std::string text;
-  int code = runCaptured(program, arguments, text);
-  if (code == 0)
-    return "";
-  return program + " failed with exit code " + std::to_string(code) + ":\n" + text;
+  return failureOf(program, arguments);
 }
 
 std::string findCudaCompiler(const std::string &program) {

@@ -19,8 +19,6 @@ using namespace mlir;
 
 namespace evt::pipeline {
 
-const std::vector<std::string> stages{"parsed", "events", "source", "manifest"};
-
 namespace {
 
 /// Runs one step, tells how long it took, and stops the pipeline where it failed.

@@ -49,7 +49,4 @@ mlir::LogicalResult lower(Program &program, const Options &options);
 /// lower, then compiles and writes the artifact directory. An existing artifact is replaced whole, or not at all.
 mlir::LogicalResult compile(Program &program, const Options &options, const std::string &directory);
 
-/// The stages whose IR or text `evt show --stage` prints, in order.
-extern const std::vector<std::string> stages;
-
 } // namespace evt::pipeline

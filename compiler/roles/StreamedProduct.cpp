@@ -91,6 +91,15 @@ std::optional<int64_t> slopeOf(Value v, Value of) {
   return slope;
 }
 
+/// Arithmetic of coordinates, arguments and the loop: what every role can compute for itself.
+bool isArithmetic(Value v) {
+  if (isa<BlockArgument>(v) || ir::constantOf(v))
+    return true;
+  return isa<affine::AffineApplyOp, affine::AffineMinOp, affine::AffineMaxOp, arith::AddIOp, arith::SubIOp,
+             arith::MulIOp>(v.getDefiningOp()) &&
+         llvm::all_of(v.getDefiningOp()->getOperands(), isArithmetic);
+}
+
 bool isDivisible(Value v, int64_t by) { return divisorOf(v) % by == 0; }
 
 bool isZero(Value v) {
@@ -197,6 +206,8 @@ private:
         width % packedColumns)
       return refuse("its weights do not divide into whole tiles");
     auto offsets = weights.getOffsets();
+    if (!llvm::all_of(offsets, isArithmetic) || !llvm::all_of(rows.getOffsets(), isArithmetic))
+      return refuse("where a tile begins is not arithmetic of coordinates");
     if (!isDivisible(offsets[offsets.size() - 2], weightRows) || !isDivisible(offsets.back(), packedColumns) ||
         !isDivisible(rows.getOffsets().back(), 8))
       return refuse("a tile begins inside a packed tile");

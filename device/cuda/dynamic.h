@@ -2,7 +2,7 @@
 //
 // Ready tasks are ranges in one list that all blocks share and that only grows during a launch. The thread that
 // completed an event reserves places at its end, cuts the range so that every block can have a part, and publishes the
-// parts. The control thread of a block takes a number and waits until the entry of that number is published; then it
+// parts. The control warp of a block takes a number and waits until the entry of that number is published; then it
 // hands its tasks over. Taking and pushing are one addition each, whoever else is at it.
 //
 // An entry holds at least one task and no task is in two, so there are never more entries than tasks: the list has a

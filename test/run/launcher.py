@@ -108,8 +108,8 @@ class Program:
         count = library.c.evt_program_argument_count(self.handle)
         self.arguments = [Argument(library.c.evt_program_argument(self.handle, i).contents) for i in range(count)]
 
-    def launch(self, values, schedule, workers, perturb=0):
-        """`values` holds an array for each tensor argument and an int for each index argument, by name."""
+    def _launch(self, values, as_tensor, *options):
+        """`as_tensor(argument, value)` gives the address, device and rank of a tensor argument's value."""
         packed = (Value * len(self.arguments))()
         alive = []
         for slot, argument in zip(packed, self.arguments):
@@ -117,34 +117,33 @@ class Program:
             if not argument.is_tensor:
                 slot.index = value
                 continue
-            if value.dtype != argument.dtype or not value.flags.c_contiguous:
-                raise LaunchError(f"'{argument.name}' is {value.dtype}, required is dense {argument.dtype.__name__}")
-            shape = (ctypes.c_int64 * max(value.ndim, 1))(*value.shape)
-            tensor = Tensor(value.ctypes.data, Device(CPU, 0), value.ndim, argument.type,
-                            ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64)), None, 0)
+            address, device, rank = as_tensor(argument, value)
+            shape = (ctypes.c_int64 * max(rank, 1))(*value.shape)
+            tensor = Tensor(address, device, rank, argument.type, ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64)),
+                            None, 0)
             alive += [shape, tensor]
             slot.tensor = ctypes.pointer(tensor)
-        options = LaunchOptions(ctypes.sizeof(LaunchOptions), workers, schedule.encode(), 10.0, perturb, -1, -1, None,
-                                None)
+        options = LaunchOptions(ctypes.sizeof(LaunchOptions), *options)
         self.library.check(self.library.c.evt_program_launch(self.handle, packed, len(packed), ctypes.byref(options)))
+
+    def launch(self, values, schedule, workers, perturb=0):
+        """`values` holds an array for each tensor argument and an int for each index argument, by name."""
+
+        def as_tensor(argument, value):
+            if value.dtype != argument.dtype or not value.flags.c_contiguous:
+                raise LaunchError(f"'{argument.name}' is {value.dtype}, required is dense {argument.dtype.__name__}")
+            return value.ctypes.data, Device(CPU, 0), value.ndim
+
+        self._launch(values, as_tensor, workers, schedule.encode(), 10.0, perturb, -1, -1, None, None)
 
     def enqueue(self, values, stream, schedule, workers=0):
         """Launches on a CUDA stream without waiting. `values` holds a PyTorch tensor on the GPU for each tensor argument, of
         the argument's bytes (bf16 or packed weights included), and an int for each index argument, by name."""
-        packed = (Value * len(self.arguments))()
-        alive = []
-        for slot, argument in zip(packed, self.arguments):
-            value = values[argument.name]
-            if not argument.is_tensor:
-                slot.index = value
-                continue
-            shape = (ctypes.c_int64 * max(value.dim(), 1))(*value.shape)
-            tensor = Tensor(value.data_ptr(), Device(CUDA, value.device.index or 0), value.dim(), argument.type,
-                            ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64)), None, 0)
-            alive += [shape, tensor]
-            slot.tensor = ctypes.pointer(tensor)
-        options = LaunchOptions(ctypes.sizeof(LaunchOptions), workers, schedule.encode(), 5.0, 0, -1, -1, None, stream)
-        self.library.check(self.library.c.evt_program_launch(self.handle, packed, len(packed), ctypes.byref(options)))
+
+        def as_tensor(argument, value):
+            return value.data_ptr(), Device(CUDA, value.device.index or 0), value.dim()
+
+        self._launch(values, as_tensor, workers, schedule.encode(), 5.0, 0, -1, -1, None, stream)
 
     def close(self):
         self.library.c.evt_program_free(self.handle)

@@ -15,6 +15,7 @@
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/SourceMgr.h"
 
 #include <chrono>
@@ -169,6 +170,10 @@ std::vector<ObligationRecord> compileProgram(const std::string &file, const Comp
     throw Failure(ExitCode::missing, "no CUDA compiler '" + options.nvcc +
                                          "' found: install the CUDA toolkit (12.4 or later) or name its nvcc with "
                                          "--nvcc");
+  for (const std::string &architecture : options.architectures)
+    if (!llvm::Regex("^sm_[0-9]+a?$").match(architecture))
+      throw Failure(ExitCode::wrongInput,
+                    "--arch is '" + architecture + "', required sm_ and a number, such as sm_90a");
   Session session(Session::Print::errors);
   session.open(file, options);
   logDebug("host compiler: " + options.cxx + " -march=" + options.march + " -I" + session.pass.host.includeRoot + " " +

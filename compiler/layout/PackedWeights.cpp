@@ -27,6 +27,13 @@ Result<Layout> packedWeights(std::span<const int64_t> dims) {
   return arranged ? tile(*arranged, *Layout::rowMajor(one)) : arranged;
 }
 
+Result<Layout> packedBlock(std::optional<int64_t> rows, std::optional<int64_t> columns) {
+  // Without the columns, where the second tile of a row of tiles ends and the next row begins is not known.
+  if (!columns)
+    return packedWeights(std::array{packedRows, packedColumns});
+  return packedWeights(std::array{rows.value_or(packedRows), *columns});
+}
+
 Layout laneOfTile() { return made("[8, 32] -> (32:1@lane, 8:1@reg)"); }
 
 Result<Layout> readersOfStage(int64_t columns, int64_t warps) {

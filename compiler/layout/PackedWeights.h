@@ -30,6 +30,12 @@ inline constexpr int64_t packedTileElements = packedRows * packedColumns,
 /// From [..., rows, columns] to memory. Fails if the last two dimensions are not whole tiles.
 Result<Layout> packedWeights(std::span<const int64_t> dims);
 
+/// A block of a packed tensor, of two dimensions, as large as what is known of the last two allows: [rows, columns],
+/// else [8, columns], else [8, 32]. Blocks follow each other, so that the whole is, with leading extents of 1 for the
+/// block, tile(row-major order of dims / block, block). This is what an artifact can say of a tensor whose leading
+/// dimensions are known only at run time.
+Result<Layout> packedBlock(std::optional<int64_t> rows, std::optional<int64_t> columns);
+
 /// From a tile, [8, 32], to the lane that reads the element and its number in what the lane reads.
 Layout laneOfTile();
 

@@ -52,6 +52,30 @@ TEST(PackedWeights, Errors) {
   EXPECT_EQ(readersOfStage(384, 8).why(), "found 384 columns, required a multiple of 32 for each of 8 warps");
 }
 
+/// The whole tensor from what is stated of it, whichever of its dimensions are known.
+TEST(PackedWeights, BlocksFollowEachOther) {
+  EXPECT_EQ(print(*packedBlock(16, 64)), "[16, 64] -> (2:512@m, 8:32@m, 2:256@m, 32:1@m)");
+  EXPECT_EQ(print(*packedBlock({}, 64)), "[8, 64] -> (8:32@m, 2:256@m, 32:1@m)");
+  EXPECT_EQ(print(*packedBlock(16, {})), "[8, 32] -> (8:32@m, 32:1@m)");
+  EXPECT_EQ(print(*packedBlock({}, {})), "[8, 32] -> (8:32@m, 32:1@m)");
+  EXPECT_EQ(packedBlock(12, 64).why(), "found [12, 64], required whole tiles of [8, 32]");
+  using Known = std::optional<int64_t>;
+  for (const auto &dims : shapes)
+    for (auto [rows, columns] : {std::pair<bool, bool>{true, true}, {false, true}, {true, false}, {false, false}}) {
+      auto block = packedBlock(rows ? Known(dims[dims.size() - 2]) : Known(), columns ? Known(dims.back()) : Known());
+      ASSERT_TRUE(block) << block.why();
+      std::vector<int64_t> shape(dims.size() - 2, 1), blocks;
+      shape.insert(shape.end(), block->shape().begin(), block->shape().end());
+      for (size_t d = 0; d < dims.size(); ++d)
+        blocks.push_back(dims[d] / shape[d]);
+      auto whole = tile(*Layout::rowMajor(blocks), *group(*block, shape));
+      ASSERT_TRUE(whole) << whole.why();
+      const std::vector<int64_t> memory = packedInMemory(dims);
+      for (size_t place = 0; place < memory.size(); ++place)
+        ASSERT_EQ(whole->place(memory[place])[Axis::m], static_cast<int64_t>(place)) << print(*whole);
+    }
+}
+
 /// A stage is one contiguous copy, and the loader's pointer is its beginning.
 TEST(PackedWeights, StagesAreContiguousWhereTheLoaderCopies) {
   const std::vector<int64_t> dims{3, 24, 1024};

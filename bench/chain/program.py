@@ -13,7 +13,7 @@ apart; @combine adds a tile's pieces in order when the last one is there.
 
 import argparse
 
-STEP = 1024  # columns of a stage: 16 KB of weights
+STEP = 512  # columns of a stage: 8 KB of weights
 
 MODELS = {"qwen3-8b": (4096, 6144, 12288, 151936), "llama-3.2-1b": (2048, 3072, 8192, 128256),
           "qwen3-0.6b": (1024, 4096, 3072, 151936), "qwen3-4b": (2560, 6144, 9728, 151936)}
@@ -94,7 +94,7 @@ def chain(d, qkv, ff, vocabulary):
     wg, wd, wh = f"memref<?x{ff}x{d}xbf16>", f"memref<?x{d}x{ff}xbf16>", f"memref<{vocabulary}x{d}xbf16>"
     q, h, part, out = (f"memref<?x{qkv}xbf16>", f"memref<?x{ff}xbf16>", f"memref<{pieces}x?x{d}xf32>",
                        f"memref<?x{vocabulary}xf32>")
-    wide = 256 if d % 256 == 0 else 8
+    wide = 64 if d % 64 == 0 else 8
     text = f"""// The decode chain of a dense decoder: hidden size {d}, query/key/value rows {qkv}, feed-forward {ff}, vocabulary
 // {vocabulary}. Written by bench/chain/program.py.
 

@@ -55,7 +55,7 @@ std::string FragmentCode::fresh(const char *prefix) { return prefix + num(next++
 
 std::string FragmentCode::variable(Type type, const std::string &expression) {
   std::string n = fresh("v");
-  out.line("const ", cppType(type), " ", n, " = ", expression, ";");
+  out.line("const ", type.isIndex() ? "int" : cppType(type), " ", n, " = ", expression, ";");
   return n;
 }
 
@@ -169,7 +169,7 @@ std::string FragmentCode::place(ValueRange offsets, ArrayRef<int64_t> sizes, Ran
     bool mine = at < index.size() && sizes[d] == tile.getDimSize(at) &&
                 (sizes[d] != 1 || offsets.size() - d <= index.size() - at);
     std::string i = mine ? index[at++] : "0";
-    text += (d ? ", " : "") + scalar(offset) + (i == "0" ? "" : " + " + i);
+    text += (d ? ", (int)(" : "(int)(") + scalar(offset) + (i == "0" ? "" : " + " + i) + ")";
   }
   return text.empty() ? "0" : text;
 }
@@ -222,12 +222,12 @@ std::string FragmentCode::reduced(Operation *operation, Index index) {
       out.line(r, " = ", o, "::apply(", r, ", ", v, ");");
     }
   } else if (auto load = op.getInputs()[0].getDefiningOp<ir::LoadOp>();
-             load && !load.getTable() && t.getDimSize(1) % 32 == 0 && load.getSizes().size() >= 2 &&
+             load && isByRow && !load.getTable() && t.getDimSize(1) % 32 == 0 && load.getSizes().size() >= 2 &&
              load.getSizes().back() == t.getDimSize(1) && load.getSizes()[load.getSizes().size() - 2] == rows) {
     std::string fill = cppFloat(load.getFill().convertToDouble(), t.getElementType()), at;
     for (auto [d, offset] : llvm::enumerate(load.getOffsets()))
-      at += (d ? ", " : "") + scalar(offset);
-    out.line("const ", type, " ", r, " = evt::reduce_rows<", o, ", ", t.getDimSize(1), ">(", scalar(load.getMemory()),
+      at += (d ? ", (int)(" : "(int)(") + scalar(offset) + (d + 2 == load.getOffsets().size() ? " + g)" : ")");
+    out.line("const ", type, " ", r, " = evt::reduce_row<", o, ", ", t.getDimSize(1), ">(", scalar(load.getMemory()),
              ", {", at, "}, ", fill, ");");
     std::string init = element(op.getInits()[0], index);
     return variable(t.getElementType(), o + "::apply(" + init + ", " + r + ")");
@@ -247,28 +247,32 @@ std::string FragmentCode::reduced(Operation *operation, Index index) {
 }
 
 /// Row values that broadcasts need and that only the key decides.
-void FragmentCode::emitKept() {
+SmallVector<Value> FragmentCode::keptValues() const {
   SmallVector<Value> values;
-  device.getBody().walk([&](linalg::BroadcastOp b) {
+  ir::DeviceOp op = device;
+  op.getBody().walk([&](linalg::BroadcastOp b) {
     Value v = b.getInput();
     if (isRowTile(tileType(v)) && !llvm::is_contained(b.getDimensions(), (int64_t)0) && reduces(v) && !isStreaming(v) &&
         tileType(v).getElementType().isF32() && !llvm::is_contained(values, v))
       values.push_back(v);
   });
-  if (values.empty() || values.size() > mostKept)
-    return;
-  std::string g = "g";
-  out.line("if (fresh) {");
-  auto outside = known;
-  SmallVector<std::string> computed;
-  for (Value v : values)
-    computed.push_back(element(v, g));
-  for (auto [i, text] : llvm::enumerate(computed))
-    out.line("kept.value[", i, "] = ", text, ";");
-  known = outside;
-  out.line("}");
-  for (Value v : values)
-    known[keyOf(v, g)] = "kept.value[" + num(kept++) + "]";
+  if (!keeps || values.size() > mostKept)
+    values.clear();
+  return values;
+}
+
+bool FragmentCode::emitKeep() {
+  SmallVector<Value> values = keptValues();
+  if (values.empty())
+    return false;
+  isByRow = true;
+  out.line("[[maybe_unused]] const int g = (int)threadIdx.x / 32, c = evt::fragment_quarter(), col = 2 * c;");
+  emitIndices();
+  for (auto [i, v] : llvm::enumerate(values)) {
+    std::string value = element(v, std::string("g"));
+    out.line("evt::keep(kept, ", i, ", ", value, ");");
+  }
+  return true;
 }
 
 /// Loads of fragments are on their way before the sums are waited for. A memory that is stored to as well is loaded
@@ -334,10 +338,8 @@ void FragmentCode::checkMemories() {
   }
 }
 
-bool FragmentCode::emit(std::string &why) {
-  checkMemories();
-  out.line("[[maybe_unused]] const int g = evt::fragment_row(), c = evt::fragment_quarter(), col = 2 * c;");
-  // Index arithmetic first: it is cheap, and used at any depth.
+/// Index arithmetic comes first: it is cheap, and used at any depth.
+void FragmentCode::emitIndices() {
   for (Operation &op : device.getBody().front()) {
     if (op.getNumResults() != 1 || !op.getResult(0).getType().isIndex() || isa<arith::ConstantOp>(op))
       continue;
@@ -358,7 +360,14 @@ bool FragmentCode::emit(std::string &why) {
     else
       names[op.getResult(0)] = variable(op.getResult(0).getType(), *e);
   }
-  emitKept();
+}
+
+bool FragmentCode::emit(std::string &why) {
+  checkMemories();
+  out.line("[[maybe_unused]] const int g = evt::fragment_row(), c = evt::fragment_quarter(), col = 2 * c;");
+  emitIndices();
+  for (auto [i, v] : llvm::enumerate(keptValues()))
+    known[keyOf(v, std::string("g"))] = "kept[" + num(8 * i) + " + g]";
   emitEarlyLoads();
   if (!sums.empty())
     out.line(sums);

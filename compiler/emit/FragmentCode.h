@@ -4,7 +4,8 @@
 //
 // Everything is an expression of its index, computed where a store needs it and then kept in a variable; nothing is in
 // shared memory. A reduction along a row goes over the lane's own elements and then over the row's lanes. A row's value
-// that does not depend on the streaming coordinates is computed once and kept from task to task.
+// that does not depend on the streaming coordinates is found once and kept from task to task, by other warps: there, a
+// warp has a row, and `g` is its number.
 #pragma once
 
 #include "CodeWriter.h"
@@ -27,17 +28,17 @@ public:
   void setFragments(mlir::Value tile, unsigned first) { given[tile] = first; }
   /// Emitted when everything that does not need the given elements is on its way.
   void setSums(const std::string &line) { sums = line; }
-  /// Coordinates whose change does not end what is kept; `kept` is in scope then, and `fresh` says that it is to be
-  /// filled.
+  /// Coordinates whose change does not end what is kept: row values that do not depend on them are found in `kept`,
+  /// which `emitKeep` fills.
   void setStreaming(llvm::ArrayRef<mlir::BlockArgument> coordinates) {
     streaming.assign(coordinates.begin(), coordinates.end());
+    keeps = true;
   }
 
   /// Emits the whole body. False, with the reason, if something has no form on fragments; `out` is not to be used then.
   bool emit(std::string &why);
-
-  /// Row values that are kept.
-  unsigned keptValues() const { return kept; }
+  /// Emits what fills `kept`, by a warp for each row. False if nothing is kept.
+  bool emitKeep();
 
 private:
   using Index = llvm::ArrayRef<std::string>;
@@ -53,7 +54,8 @@ private:
   std::string keyOf(mlir::Value v, Index index) const;
   std::string place(mlir::ValueRange offsets, llvm::ArrayRef<int64_t> sizes, mlir::RankedTensorType tile, Index index);
   void checkMemories();
-  void emitKept();
+  void emitIndices();
+  llvm::SmallVector<mlir::Value> keptValues() const;
   void emitEarlyLoads();
   void emitStore(ir::StoreOp op);
   bool isStreaming(mlir::Value v) const;
@@ -64,7 +66,8 @@ private:
   llvm::DenseMap<mlir::Value, unsigned> given;
   llvm::SmallVector<mlir::BlockArgument> streaming;
   llvm::StringMap<std::string> known; // variables by value and index
-  unsigned next = 0, kept = 0;
+  unsigned next = 0;
+  bool keeps = false, isByRow = false;
   std::string reason, sums;
 };
 

@@ -19,10 +19,10 @@ namespace {
 std::string num(int64_t n) { return std::to_string(n); }
 
 // What device/cuda/worker.h provides; the emitted source is checked against it by its own static assertions.
-constexpr int64_t cudaThreads = 384;
+constexpr int64_t cudaThreads = 384, cudaStreamingThreads = 512;
 constexpr int64_t cudaSharedBytes = 220 << 10; // for ring, sums and tiles; the rest is the kernel's own state
 constexpr int64_t cudaRingBytes = 192 << 10;
-constexpr int64_t cudaBytesInFlight = 48 << 10;
+constexpr int64_t cudaBytesInFlight = 40 << 10;
 constexpr int64_t cudaCollectedLimit = 256;
 constexpr unsigned cudaCoordLimit = 8;
 
@@ -206,6 +206,8 @@ void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, const TaskFor
                CodeWriter &out) {
   const ir::Signature &s = graph.signature;
   emitCounts(graph, out);
+  if (!streams)
+    declareCompletions(graph, out);
   emitNotifies(graph, streams ? provedCounts(graph, facts) : std::vector<bool>(), out);
   emitProtocols(graph, out);
   emitTasks(graph, forms, out);
@@ -223,7 +225,8 @@ void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, const TaskFor
   }
   if (streams)
     emitStreamTasks(graph, *streams, out);
-  emitStaticSchedule(graph, facts.carried, forms, out);
+  emitStaticSchedule(graph, facts.carried, forms,
+                     streams ? streams->passes() : std::vector<std::vector<unsigned>>(forms.size()), out);
   emitTicketSchedule(graph, facts.carried, forms, out);
   if (refusal.empty())
     emitDynamicSchedule(graph, forms, facts.mayStartReady, out);
@@ -336,49 +339,75 @@ struct SharedMemory {
   int64_t bytes() const { return slots * stageBytes + (slots ? 4 * 8 * fragments * 256 : 0) + tiles; }
 };
 
-void emitCudaEntry(const GraphCode &graph, const StreamPlan &streams, const SharedMemory &shared, bool hasDynamic,
-                   int64_t collected, CodeWriter &out) {
-  const ir::Signature &s = graph.signature;
-  Regions regions(s);
-  out.line("/// The kernel's parameter: see device/cuda/abi.h.");
+void emitCudaLaunch(const ir::Signature &s, CodeWriter &out) {
+  out.line("/// The kernels' parameter: see device/cuda/abi.h.");
   out.line("struct Launch : evt_cuda_launch {");
   if (!s.memories.empty())
     out.line("void *memories[", s.memories.size(), "];");
   if (!s.symbols.empty())
     out.line("int64_t symbols[", s.symbols.size(), "];");
-  out.line("void *regions[", regions.join(s.calls.size()), "];");
+  out.line("void *regions[", Regions(s).join(s.calls.size()), "];");
   out.line("};");
   out.line();
+}
+
+void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const SharedMemory &shared, bool hasDynamic,
+                   int64_t collected, CodeWriter &out) {
+  const ir::Signature &s = graph.signature;
+  out.line("/// What the roles of a block do: see device/cuda/kernel.h.");
   out.line("struct Kernel {");
+  out.line("static constexpr bool dynamic = Code::dynamic;");
   out.line("static constexpr int collected = ", collected, ", row_pieces = ", streams.rowPieces(), ";");
   out.line("static constexpr evt::SharedLayout layout{", shared.slots, ", ", shared.stageBytes, ", ",
            shared.slots ? "EVT_IN_FLIGHT_BYTES / " + num(shared.stageBytes) : "0", ", ", shared.fragments, "};");
   out.line("static __device__ __forceinline__ void schedule(evt::DynamicWorker &w, const Program &P) {");
-  out.line("if (w.launch->schedule == EVT_STATIC) run_static(w, P);");
-  out.line("else if (w.launch->schedule == EVT_TICKET) run_ticket(w, P);");
+  out.line("if constexpr (Schedule == EVT_STATIC) run_static(w, P);");
+  out.line("else if constexpr (Schedule == EVT_TICKET) run_ticket(w, P);");
   if (hasDynamic)
     out.line("else run_dynamic(w, P);");
   out.line("}");
-  out.line(
-      "static __device__ __forceinline__ bool execute(evt::DynamicWorker &w, const Program &P, const evt::Task &task, "
-      "evt::Ring &ring, evt::Results &results, evt::Key &key, uint4 (&rows)[row_pieces ? row_pieces : 1]) {");
+  auto cases = [&](TaskForm form, auto text) {
+    for (unsigned k = 0; k < s.calls.size(); ++k)
+      if (streams.calls[k].form == form)
+        out.line("case ", k, ": ", text(num(k)));
+  };
+  out.line("static __device__ __forceinline__ bool execute(evt::DynamicWorker &w, const Program &P, const evt::Task "
+           "&task) {");
   out.line("switch (task.call) {");
-  for (unsigned k = 0; k < s.calls.size(); ++k)
-    if (streams.calls[k].form == TaskForm::streamed)
-      out.line("case ", k, ": return execute_", k, "(w, P, task, ring, results, key, rows);");
-    else if (streams.calls[k].form == TaskForm::handedOver)
-      out.line("case ", k, ": return execute_", k, "(w, P, task);");
+  cases(TaskForm::handedOver, [](const std::string &k) { return "return execute_" + k + "(w, P, task);"; });
   out.line("}");
   out.line("return false;");
   out.line("}");
-  out.line("static EVT_DEVICE void finish(evt::DynamicWorker &w, const Program &P, const evt::Result &result, "
-           "evt::Results &results, evt::Kept &kept) {");
-  out.line("switch (result.task.call) {");
-  for (unsigned k = 0; k < s.calls.size(); ++k)
-    if (streams.calls[k].form == TaskForm::streamed)
-      out.line("case ", k, ": return finish_", k, "(w, P, result, results, kept);");
-  out.line("}");
-  out.line("}");
+  if (streams.streams()) {
+    out.line("static EVT_DEVICE bool waits(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");
+    out.line("switch (task.call) {");
+    cases(TaskForm::streamed, [](const std::string &k) { return "return stream_waits_" + k + "(w, P, task);"; });
+    out.line("}");
+    out.line("return false;");
+    out.line("}");
+    out.line("static __device__ __forceinline__ void open(const Program &P, const evt::Task &task, uint4 "
+             "(&rows)[row_pieces], float *kept) {");
+    out.line("switch (task.call) {");
+    cases(TaskForm::streamed,
+          [](const std::string &k) { return "return stream_open_" + k + "(P, task, rows, kept);"; });
+    out.line("}");
+    out.line("}");
+    out.line("static __device__ __forceinline__ void multiply(uint32_t shape, evt::Ring &ring, evt::Results &results, "
+             "const uint4 (&rows)[row_pieces]) {");
+    out.line("switch (shape) {");
+    for (auto [i, p] : llvm::enumerate(streams.shapes()))
+      out.line("case ", i + 1, ": return evt::multiply_stream<", p->stages, ", ", p->blocks(), ", ", p->fragments(),
+               ", ", p->isBfloat16 ? "true" : "false", ">(ring, results, rows);");
+    out.line("}");
+    out.line("}");
+    out.line("static EVT_DEVICE void finish(evt::DynamicWorker &w, const Program &P, const evt::Task &task, "
+             "evt::Results &results, const float *kept) {");
+    out.line("switch (task.call) {");
+    cases(TaskForm::streamed,
+          [](const std::string &k) { return "return finish_" + k + "(w, P, task, results, kept);"; });
+    out.line("}");
+    out.line("}");
+  }
   out.line("};");
 }
 
@@ -411,7 +440,8 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   if (streams.streams()) {
     out.line();
     out.line("#ifndef EVT_IN_FLIGHT_BYTES // of weights, at once, for each SM");
-    out.line("#define EVT_IN_FLIGHT_BYTES ", cudaBytesInFlight);
+    out.line("#define EVT_IN_FLIGHT_BYTES ",
+             std::max(std::min(cudaBytesInFlight, streams.taskBytes()), 3 * streams.stageBytes()));
     out.line("#endif");
   }
   out.line();
@@ -420,6 +450,13 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   out.line("constexpr int row_pieces = ", std::max<int64_t>(streams.rowPieces(), 1), ";");
   out.line();
   emitProgram(graph, out);
+  emitCudaLaunch(s, out);
+  out.line("/// Everything that tasks do, once for each schedule: a kernel holds the code of one, since what it does "
+           "once a");
+  out.line("/// phase must come from the instruction cache.");
+  out.line("template <uint32_t Schedule> struct Code {");
+  out.line("static constexpr bool dynamic = Schedule == EVT_DYNAMIC;");
+  out.line();
   SharedMemory shared;
   if (!emitDevices(graph, Target::cuda, &streams, out, shared.tiles))
     return {};
@@ -438,17 +475,25 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   kernel.sharedBytes = shared.bytes();
   emitStreamBodies(graph, streams, out);
   emitOrder(graph, facts, streams.forms(), &streams, out);
-  emitCudaEntry(graph, streams, shared, facts.dynamicRefusal().empty(), collected, out);
+  bool hasDynamic = facts.dynamicRefusal().empty();
+  emitCudaRoles(graph, streams, shared, hasDynamic, collected, out);
+  out.line("};");
   out.line("} // namespace");
   out.line();
-  out.line("static_assert(evt::block_threads == ", cudaThreads, " && evt::Task::max_coords == ", cudaCoordLimit, ");");
-  out.line("static_assert(Kernel::layout.tiles() + ", shared.tiles, " == ", kernel.sharedBytes, ");");
-  out.line("extern \"C\" __global__ void __launch_bounds__(evt::block_threads, 1) ", defaultEntry,
-           "(const __grid_constant__ Launch launch) {");
-  out.line("evt::run_block<Kernel, Program>(launch);");
-  out.line("}");
+  kernel.threads = streams.streams() ? cudaStreamingThreads : cudaThreads;
+  std::string threads = std::string("evt::block_threads(") + (streams.streams() ? "true" : "false") + ")";
+  out.line("static_assert(", threads, " == ", kernel.threads, " && evt::Task::max_coords == ", cudaCoordLimit, ");");
+  out.line("static_assert(Code<EVT_STATIC>::Kernel::layout.tiles() + ", shared.tiles, " == ", kernel.sharedBytes, ");");
+  for (auto [name, constant] :
+       {std::pair("static", "EVT_STATIC"), {"ticket", "EVT_TICKET"}, {"dynamic", "EVT_DYNAMIC"}}) {
+    if (StringRef(name) == "dynamic" && !hasDynamic)
+      continue;
+    out.line("extern \"C\" __global__ void __launch_bounds__(", threads, ", 1) ", defaultEntry, "_", name,
+             "(const __grid_constant__ Launch launch) {");
+    out.line("evt::run_block<Code<", constant, ">::Kernel, Program>(launch);");
+    out.line("}");
+  }
   kernel.source = out.take();
-  kernel.threads = cudaThreads;
   kernel.packed = streams.packed;
 
   CodeWriter host;
@@ -459,6 +504,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   host.line();
   emitProgram(graph, host);
   emitCounts(graph, host);
+  declareCompletions(graph, host);
   emitNotifies(graph, {}, host);
   emitProtocols(graph, host);
   emitTasks(graph, TaskForms(s.calls.size(), TaskForm::reported), host);

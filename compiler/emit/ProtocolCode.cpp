@@ -198,10 +198,13 @@ void emitCounts(const GraphCode &graph, CodeWriter &out) {
   out.line();
 }
 
-void emitNotifies(const GraphCode &graph, const std::vector<bool> &proved, CodeWriter &out) {
+void declareCompletions(const GraphCode &graph, CodeWriter &out) {
   for (auto [e, event] : llvm::enumerate(graph.signature.events))
     out.line("EVT_FN void complete_", e, "(evt::DynamicWorker &w, const Program &P", elementParams(event), ");");
   out.line();
+}
+
+void emitNotifies(const GraphCode &graph, const std::vector<bool> &proved, CodeWriter &out) {
   for (auto [e, event] : llvm::enumerate(graph.signature.events)) {
     ir::EventOp op = event;
     std::string args;

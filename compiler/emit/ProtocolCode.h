@@ -17,6 +17,8 @@ using Triggers = std::vector<std::vector<Trigger>>;
 
 /// `count_E(P, a0, ...)` for events whose count does not come from memory.
 void emitCounts(const GraphCode &graph, CodeWriter &out);
+/// Declares `complete_E(w, P, a0, ...)`, which emitTriggers defines; members of a class need no declaration before.
+void declareCompletions(const GraphCode &graph, CodeWriter &out);
 /// `notify_E<Use>(use, P, a0, ...)`. Events whose count is `proved` are notified without looking at the sum.
 void emitNotifies(const GraphCode &graph, const std::vector<bool> &proved, CodeWriter &out);
 /// `waits_K<Use>(use, P, coords)` and `notifies_K<Use>(use, P, coords)` of every call.

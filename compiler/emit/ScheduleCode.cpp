@@ -146,31 +146,22 @@ void emitTaskOnTheSpot(const GraphCode &graph, unsigned k, const std::string &gr
 
 /// CUDA: the schedule hands a task over, and the compute warps execute it.
 void emitHandedTask(const GraphCode &graph, unsigned k, const std::string &groups, const std::string &args,
-                    bool streams, CodeWriter &out) {
+                    CodeWriter &out) {
   ir::CallOp op = graph.signature.calls[k];
   std::string list = graph.coordNames(k);
   out.line("template <class Use> EVT_FORCED bool task_", k, "(Use &use, const Program &P", groups, graph.coordParams(k),
            ") {");
-  std::string handOver = "use.w.hand_over(" + num(k) + ", linear_" + num(k) + "(P" + (op.isRagged() ? ", groups" : "") +
-                         list + ")" + list + ")";
-  if (streams) {
-    out.line("if (!", handOver, ") return false;");
-    out.line("feed_", op.getCallee().str(), "(*use.w.ring", args, ");");
-    out.line("return true;");
-    out.line("}");
-    return; // emitStreamTasks emits the other roles
-  }
-  out.line("return ", handOver, ";");
+  out.line("return use.w.hand_over(", k, ", linear_", k, "(P", op.isRagged() ? ", groups" : "", list, ")", list, ");");
   out.line("}");
   out.line("EVT_FN inline bool execute_", k, "(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");
   for (auto [d, c] : llvm::enumerate(graph.coordList(k)))
     out.line("[[maybe_unused]] const int64_t ", c, " = task.coord[", d, "];");
-  out.line("return evt::run_task(");
+  out.line("return evt::run_task<dynamic>(");
   out.line("    w, task, P.c", k, "_first + task.index,");
   out.line("    [&] { evt::Polling use{w}; return waits_", k, "(use, P", list, "); },");
   out.line("    [&] { body_", op.getCallee().str(), "(w", args, "); },");
   out.line("    [&] {");
-  out.line("if (w.launch->schedule == EVT_DYNAMIC) { evt::Triggering use{w}; notifies_", k, "(use, P", list, "); }");
+  out.line("if constexpr (dynamic) { evt::Triggering use{w}; notifies_", k, "(use, P", list, "); }");
   out.line("else { evt::Polling use{w}; notifies_", k, "(use, P", list, "); }");
   out.line("});");
   out.line("}");
@@ -202,9 +193,9 @@ void emitTasks(const GraphCode &graph, const TaskForms &forms, CodeWriter &out) 
 
     std::string args = argumentList(graph, k);
     TaskForm form = forms[k];
-    if (form == TaskForm::handedOver || form == TaskForm::streamed)
-      emitHandedTask(graph, k, groups, args, form == TaskForm::streamed, out);
-    else if (form != TaskForm::onCompletion)
+    if (form == TaskForm::handedOver)
+      emitHandedTask(graph, k, groups, args, out);
+    else if (form == TaskForm::onTheSpot || form == TaskForm::reported)
       emitTaskOnTheSpot(graph, k, groups,
                         form == TaskForm::reported ? "" : "body_" + op.getCallee().str() + "(w" + args + ");", out);
     if (op.isRagged()) {
@@ -230,9 +221,12 @@ void emitTasks(const GraphCode &graph, const TaskForms &forms, CodeWriter &out) 
   out.line();
 }
 
-void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms, CodeWriter &out) {
+void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms,
+                        const std::vector<std::vector<unsigned>> &passes, CodeWriter &out) {
   out.line("EVT_FORCED void run_static(evt::Worker &w, const Program &P) {");
   out.line("evt::Polling use{w};");
+  if (llvm::is_contained(forms, TaskForm::streamed))
+    out.line("uint32_t dealt = 0;");
   walkProgram(graph, bodyOf(graph), out, 0, [&](unsigned k) {
     if (forms[k] == TaskForm::onCompletion)
       return;
@@ -250,6 +244,33 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const Ta
       decodeGroup(g, out);
       out.line(run);
       out.line("}");
+      out.line("}");
+      return;
+    }
+    if (forms[k] == TaskForm::streamed) {
+      // Dealt out one by one, on and on over the calls: what comes first in the grid is finished first by all, so that
+      // who waits for a part of it does not wait for the whole.
+      Grid each = g;
+      for (unsigned d = rank; d-- > 0;)
+        if (llvm::is_contained(passes[k], d)) {
+          each.extents.erase(each.extents.begin() + d);
+          each.linear.erase(each.linear.begin() + d);
+        }
+      out.line("{");
+      out.line("const int64_t n = ", product(each.extents), ";");
+      if (!passes[k].empty())
+        out.line("const int turn = w.turn; // an element is ended by one warp");
+      for (unsigned d : passes[k]) {
+        out.line("for (int64_t c", d, " = 0; c", d, " < ", g.extents[d], "; ++c", d, ") {");
+        out.line("w.turn = turn;");
+      }
+      out.line("for (int64_t q = (w.id + w.workers - dealt) % w.workers; q < n; q += w.workers) {");
+      decode(each, "q", out);
+      out.line(run);
+      out.line("}");
+      for ([[maybe_unused]] unsigned d : passes[k])
+        out.line("}");
+      out.line("dealt = (uint32_t)((dealt + evt::most(n, 0)) % w.workers);");
       out.line("}");
       return;
     }

@@ -30,9 +30,13 @@ enum class TaskForm {
 };
 using TaskForms = std::vector<TaskForm>;
 
-/// `linear_K`, `task_K<Use>` and, for ragged calls, `Groups_K` and `born_K`; for tasks handed over, `execute_K`.
+/// `linear_K`, `task_K<Use>` and, for ragged calls, `Groups_K` and `born_K`; for tasks handed over, `execute_K`. What
+/// streams or runs on completion is StreamCode's.
 void emitTasks(const GraphCode &graph, const TaskForms &forms, CodeWriter &out);
-void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms, CodeWriter &out);
+/// `passes` names, for a call that streams, grid coordinates that every worker walks in full, outermost: it then has
+/// all tasks that differ in nothing else.
+void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms,
+                        const std::vector<std::vector<unsigned>> &passes, CodeWriter &out);
 void emitTicketSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms, CodeWriter &out);
 /// `mayStartReady` says of which calls a task might have nothing to wait for: only those are looked through for such.
 void emitDynamicSchedule(const GraphCode &graph, const TaskForms &forms, const std::vector<bool> &mayStartReady,

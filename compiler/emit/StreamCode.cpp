@@ -1,6 +1,5 @@
 #include "StreamCode.h"
 
-#include "FragmentCode.h"
 #include "ScalarCode.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,14 +14,14 @@ namespace {
 std::string num(int64_t n) { return std::to_string(n); }
 
 struct Parameters {
-  explicit Parameters(ir::DeviceOp device) {
+  explicit Parameters(ir::DeviceOp device, const char *indexType = "int64_t") {
     for (auto [i, arg] : llvm::enumerate(device.getBody().getArguments())) {
       names.push_back("a" + num(i));
       if (auto m = dyn_cast<MemRefType>(arg.getType()))
         list += ", [[maybe_unused]] const evt::Memory<" + cppType(m.getElementType()) + ", " + num(m.getRank()) +
                 "> &a" + num(i);
       else
-        list += ", [[maybe_unused]] int64_t a" + num(i);
+        list += std::string(", [[maybe_unused]] ") + indexType + " a" + num(i);
     }
   }
   std::vector<std::string> names;
@@ -84,7 +83,7 @@ void emitFeed(ir::DeviceOp device, const roles::StreamedProduct &product, CodeWr
   Parameters parameters(device);
   std::string name = device.getSymName().str();
   out.line("// ", name, ", loader: its weights, stage by stage");
-  out.line("EVT_FORCED void feed_", name, "(evt::Ring &ring", parameters.list, ") {");
+  out.line("EVT_FORCED void feed_", name, "(const char *(&from)[", product.fragments(), "]", parameters.list, ") {");
   IndexCode index(device, parameters, out);
   scf::ForOp loop = product.loop;
   out.line("{");
@@ -92,16 +91,13 @@ void emitFeed(ir::DeviceOp device, const roles::StreamedProduct &product, CodeWr
   index.set(loop.getInductionVar(), "k");
   index.emit(*loop.getBody());
   // Stages of a fragment follow each other.
-  std::string from;
+  int64_t next = 0;
   for (const auto &w : product.weights) {
     ir::LoadOp load = w.load;
     for (int64_t f = 0; f < w.fragments; ++f)
-      from +=
-          (from.empty() ? "" : ", ") + ("reinterpret_cast<const char *>(evt::packed(" + index.name(load.getMemory()) +
-                                        ", {" + offsets(index, load.getOffsets(), f ? num(8 * f) : "", "") + "}))");
+      out.line("from[", next++, "] = reinterpret_cast<const char *>(evt::packed(", index.name(load.getMemory()), ", {",
+               offsets(index, load.getOffsets(), f ? num(8 * f) : "", ""), "}));");
   }
-  out.line("const char *const from[] = {", from, "};");
-  out.line("ring.send<", product.stages, ">(from, ", product.stageBytes(), ");");
   out.line("}");
   out.line("}");
 }
@@ -114,46 +110,66 @@ void emitRows(ir::DeviceOp device, const roles::StreamedProduct &product, CodeWr
   out.line("EVT_FORCED void rows_", name, "(uint4 *rows", parameters.list, ") {");
   out.line("const int g = evt::fragment_row(), c = evt::fragment_quarter(), warp = (int)threadIdx.x / 32;");
   IndexCode index(device, parameters, out);
+  scf::ForOp loop = product.loop;
+  ir::LoadOp load = product.rows;
+  auto k = cast<BlockArgument>(loop.getInductionVar());
+  bool isOneRow = llvm::none_of(load.getOffsets().drop_back(), [&](Value v) { return roles::dependsOn(v, k); });
+  std::string memory = index.name(load.getMemory());
+  auto row = [&] {
+    std::string at;
+    for (Value v : load.getOffsets().drop_back())
+      at += index.name(v) + (at.empty() && load.getOffsets().size() == 2 ? " + g, " : ", ");
+    if (load.getOffsets().size() > 2)
+      at.insert(at.size() - 2, " + g");
+    out.line("const evt::Row row(", memory, ", {", at, "0});");
+  };
+  std::string count = num(product.stages * blocks);
+  if (isOneRow) {
+    row();
+    out.line("int column[", count, "];");
+  }
   out.line("#pragma unroll");
   out.line("for (int s = 0; s < ", product.stages, "; ++s) {");
   out.line("const int64_t k = ", product.lower, " + s * ", product.step, ";");
-  scf::ForOp loop = product.loop;
   index.set(loop.getInductionVar(), "k");
   index.emit(*loop.getBody());
-  ir::LoadOp load = product.rows;
-  for (int64_t b = 0; b < blocks; ++b)
-    out.line("rows[s * ", blocks, " + ", b, "] = evt::row_piece(", index.name(load.getMemory()), ", {",
-             offsets(index, load.getOffsets(), "g", "(warp * " + num(blocks) + " + " + num(b) + ") * 32 + c * 8"),
-             "});");
+  if (!isOneRow) {
+    row();
+    out.line("int column[", blocks, "];");
+  }
+  out.line("#pragma unroll");
+  out.line("for (int b = 0; b < ", blocks, "; ++b)");
+  out.line("  column[", isOneRow ? "s * " + num(blocks) + " + " : "", "b] = (int)(",
+           index.name(load.getOffsets().back()), ") + (warp * ", blocks, " + b) * 32 + c * 8;");
+  if (!isOneRow)
+    out.line("row.pieces(rows + s * ", blocks, ", column);");
   out.line("}");
+  if (isOneRow)
+    out.line("row.pieces(rows, column);");
   out.line("}");
 }
 
 void emitFinish(ir::DeviceOp device, const roles::StreamedProduct &product, CodeWriter &out) {
-  Parameters parameters(device);
+  Parameters parameters(device, "int");
   std::string name = device.getSymName().str(), why;
+  out.line("// ", name, ", compute: row values for its end");
+  out.line("EVT_FORCED void keep_", name, "([[maybe_unused]] float *kept", parameters.list, ") {");
+  FragmentCode keep(device, parameters.names, out);
+  setProduct(keep, device, product);
+  keep.emitKeep();
+  out.line("}");
   out.line("// ", name, ", epilogue: what follows the product");
-  out.line("EVT_FN void finish_", name,
-           "(evt::Results &results, [[maybe_unused]] evt::Kept &kept, [[maybe_unused]] bool fresh", parameters.list,
-           ") {");
+  out.line("EVT_FORCED void finish_", name, "(evt::Results &results, [[maybe_unused]] const float *kept",
+           parameters.list, ") {");
   FragmentCode code(device, parameters.names, out);
-  unsigned first = 0;
-  scf::ForOp loop = product.loop;
-  for (auto [result, weight] : llvm::zip(loop.getResults(), product.weights)) {
-    code.setFragments(result, first);
-    first += 2 * weight.fragments;
-  }
-  SmallVector<BlockArgument> streaming;
-  for (unsigned c : product.streaming)
-    streaming.push_back(device.getCoord(c));
-  code.setStreaming(streaming);
+  setProduct(code, device, product);
   std::string count = num(product.fragments());
   code.setSums("float s[" + num(2 * product.fragments()) + "]; results.take<" + count + ">(s);");
   code.emit(why);
   out.line("}");
 }
 
-/// Names of the coordinates that decide which rows a task has.
+/// Names of the coordinates that decide which rows a task has, and what it waits for.
 std::string keyList(const GraphCode &graph, unsigned k, const roles::StreamedProduct &product) {
   std::string text;
   unsigned skip = graph.iterations(k);
@@ -184,8 +200,8 @@ void declareCoords(const GraphCode &graph, unsigned k, CodeWriter &out) {
 
 std::string notifyLambda(const GraphCode &graph, unsigned k) {
   std::string list = graph.coordNames(k), call = "notifies_" + num(k) + "(use, P" + list + ");";
-  return "[&] { if (w.launch->schedule == EVT_DYNAMIC) { evt::Triggering use{w}; " + call +
-         " } else { evt::Polling use{w}; " + call + " } }";
+  return "[&] { if constexpr (dynamic) { evt::Triggering use{w}; " + call + " } else { evt::Polling use{w}; " + call +
+         " } }";
 }
 
 void emitStreamTask(const GraphCode &graph, const StreamPlan &plan, unsigned k, CodeWriter &out) {
@@ -193,28 +209,32 @@ void emitStreamTask(const GraphCode &graph, const StreamPlan &plan, unsigned k, 
   ir::CallOp call = graph.signature.calls[k];
   std::string device = call.getCallee().str(), args = argumentList(graph, k), list = graph.coordNames(k);
   out.line("// ", graph.signature.callName(k));
-  out.line("EVT_FORCED bool execute_", k,
-           "(evt::DynamicWorker &w, const Program &P, const evt::Task &task, evt::Ring &ring, evt::Results &results, "
-           "evt::Key &key, uint4 (&rows)[row_pieces]) {");
-  declareCoords(graph, k, out);
+  out.line("template <class Use> EVT_FORCED bool task_", k, "(Use &use, const Program &P", graph.coordParams(k), ") {");
+  out.line("const char *from[", product.fragments(), "];");
+  out.line("feed_", device, "(from", args, ");");
   out.line("const int64_t rows_of[] = {", keyList(graph, k, product), "};");
-  out.line("return evt::run_stream<", product.stages, ", ", product.blocks(), ", ", product.fragments(), ", ",
-           product.isBfloat16 ? "true" : "false", ">(");
-  out.line("    w, task, ring, results, key, rows_of, rows, ", waitsEveryTime(graph, k, product) ? "true" : "false",
-           ",");
-  out.line("    [&] { evt::Polling use{w}; return waits_", k, "(use, P", list, "); },");
-  out.line("    [&] { rows_", device, "(rows", args, "); });");
+  out.line("return use.w.template hand_over_stream<", product.stages, ">(", k, ", linear_", k, "(P", list, "), ",
+           plan.shapeOf(k) + 1, ", from, ", product.stageBytes(), ", ",
+           waitsEveryTime(graph, k, product) ? "true" : "false", ", rows_of", list, ");");
+  out.line("}");
+  out.line("EVT_FN bool stream_waits_", k, "(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");
+  declareCoords(graph, k, out);
+  out.line("evt::Polling use{w};");
+  out.line("return waits_", k, "(use, P", list, ");");
+  out.line("}");
+  out.line("EVT_FORCED void stream_open_", k,
+           "(const Program &P, const evt::Task &task, uint4 (&rows)[row_pieces], float *kept) {");
+  declareCoords(graph, k, out);
+  out.line("keep_", device, "(kept", args, ");");
+  out.line("rows_", device, "(rows", args, ");");
   out.line("}");
   out.line(
       "EVT_FN void finish_", k,
-      "(evt::DynamicWorker &w, const Program &P, const evt::Result &result, evt::Results &results, evt::Kept &kept) {");
-  out.line("const evt::Task &task = result.task;");
+      "(evt::DynamicWorker &w, const Program &P, const evt::Task &task, evt::Results &results, const float *kept) {");
   declareCoords(graph, k, out);
-  out.line("const int64_t rows_of[] = {", keyList(graph, k, product), "};");
-  out.line("const bool fresh = kept.key.changes(", k, ", rows_of);");
-  out.line("finish_", device, "(results, kept, fresh", args, ");");
-  std::string end = "evt::end_task(w, " + num(k) + ", task.index, P.c" + num(k) +
-                    "_first + task.index, result.taken, result.started, ";
+  out.line("finish_", device, "(results, kept", args, ");");
+  std::string end = "evt::end_task<dynamic>(w, " + num(k) + ", task.index, P.c" + num(k) +
+                    "_first + task.index, task.taken, task.started, ";
   ir::NotifyOp notify;
   call.getProtocol().walk([&](ir::NotifyOp n) { notify = n; });
   auto inlined = notify ? plan.onCompletion.find(graph.signature.eventOf(notify.getEvent())) : plan.onCompletion.end();
@@ -229,9 +249,21 @@ void emitStreamTask(const GraphCode &graph, const StreamPlan &plan, unsigned k, 
       indices += ", " + i;
       element = element.empty() ? i : "(" + element + ") * P.e" + num(e) + "_" + num(d) + " + " + i;
     }
+    std::string counter = "P.e" + num(e) + " + " + (element.empty() ? "0" : element);
     out.line("bool last = false;");
-    out.line("if (!w.injected(", k, ", task.index)) last = evt::arrive_last(P.e", e, " + ",
-             element.empty() ? "0" : element, ", count_", e, "(P", indices, "));");
+    out.line("if (!w.injected(", k, ", task.index)) {");
+    if (!plan.calls[k].passes.empty()) {
+      // The static schedule gives all tasks of an element to one warp, in order.
+      std::string isLast;
+      auto extents = graph.extentList(k);
+      for (unsigned d : plan.calls[k].passes)
+        isLast += (isLast.empty() ? "" : " && ") + ("c" + num(d)) + " == " + extents[graph.iterations(k) + d] + " - 1";
+      out.line("if (Schedule == EVT_STATIC && w.launch->inject_call != ", k, ") { evt::count_own(", counter,
+               "); last = ", isLast, "; }");
+      out.line("else");
+    }
+    out.line("last = evt::arrive_last(", counter, ", count_", e, "(P", indices, "));");
+    out.line("}");
     out.line(end, "[] {});");
     out.line("if (last) inline_", m, "(w, P", indices, ");");
   }
@@ -239,6 +271,19 @@ void emitStreamTask(const GraphCode &graph, const StreamPlan &plan, unsigned k, 
 }
 
 } // namespace
+
+void setProduct(FragmentCode &code, ir::DeviceOp device, const roles::StreamedProduct &product) {
+  unsigned first = 0;
+  scf::ForOp loop = product.loop;
+  for (auto [result, weight] : llvm::zip(loop.getResults(), product.weights)) {
+    code.setFragments(result, first);
+    first += 2 * weight.fragments;
+  }
+  SmallVector<BlockArgument> streaming;
+  for (unsigned c : product.streaming)
+    streaming.push_back(device.getCoord(c));
+  code.setStreaming(streaming);
+}
 
 std::string argumentList(const GraphCode &graph, unsigned k) {
   ir::CallOp op = graph.signature.calls[k];
@@ -261,7 +306,7 @@ void emitStreamBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter
       emitFinish(device, *plan.calls[k].product, out);
       out.line();
     } else if (plan.calls[k].form == TaskForm::onCompletion && inlined.insert(device).second) {
-      Parameters parameters(device);
+      Parameters parameters(device, "int");
       std::string why;
       out.line("// ", device.getSymName().str(), ", run by the warp that completes its event");
       std::string list = parameters.list.empty() ? "" : parameters.list.substr(2);
@@ -284,7 +329,8 @@ void emitStreamTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter 
     ir::CallOp op = graph.signature.calls[k];
     out.line("fragment_", op.getCallee().str(), "(", args.substr(2), ");");
     out.line("const int64_t task = ", task, ";");
-    out.line("evt::end_task(w, ", k, ", task, P.c", k, "_first + task, now, now, ", notifyLambda(graph, k), ");");
+    out.line("evt::end_task<dynamic>(w, ", k, ", task, P.c", k, "_first + task, now, now, ", notifyLambda(graph, k),
+             ");");
     out.line("}");
   }
   for (unsigned k = 0; k < plan.calls.size(); ++k)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "CodeWriter.h"
+#include "FragmentCode.h"
 #include "GraphCode.h"
 #include "ScheduleCode.h"
 
@@ -20,6 +21,9 @@ struct StreamPlan {
     TaskForm form = TaskForm::handedOver;
     std::optional<roles::StreamedProduct> product; // of a call that streams
     std::string why;                               // it does not
+    /// Of a call whose tasks complete the elements of an event that runs another call: the grid coordinates that the
+    /// element does not have. Where one block runs all tasks of an element, it needs nobody else to complete it.
+    std::vector<unsigned> passes;
   };
   std::vector<Call> calls;
   /// The call that the completion of an event's element runs on the spot.
@@ -28,8 +32,13 @@ struct StreamPlan {
   std::vector<unsigned> packed;
 
   std::vector<TaskForm> forms() const;
+  std::vector<std::vector<unsigned>> passes() const;
   bool streams() const;
+  /// Products of the same extents share their code: the different ones, and which of them a call has.
+  std::vector<const roles::StreamedProduct *> shapes() const;
+  unsigned shapeOf(unsigned call) const;
   int64_t stageBytes() const; // the largest
+  int64_t taskBytes() const;  // of weights, the smallest
   int64_t fragments() const;  // of the largest product
   int64_t rowPieces() const;  // of the deepest product
 
@@ -42,9 +51,14 @@ private:
   void findInlined(const GraphCode &graph);
 };
 
-/// `feed_D`, `rows_D` and `finish_D` of the device functions that stream, `fragment_D` of those run on completion.
+/// Tells the code of what follows a product which sums it has, and which coordinates stream.
+void setProduct(FragmentCode &code, ir::DeviceOp device, const roles::StreamedProduct &product);
+
+/// `feed_D`, `rows_D`, `keep_D` and `finish_D` of the device functions that stream, `fragment_D` of those run on
+/// completion.
 void emitStreamBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out);
-/// `execute_K` and `finish_K` of calls that stream, `inline_K` of calls run on completion.
+/// `task_K`, `stream_waits_K`, `stream_open_K` and `finish_K` of calls that stream, `inline_K` of calls run on
+/// completion.
 void emitStreamTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out);
 
 /// `, P.m0, P.m3, l0, c0, c1`: what a call passes to its device function.

@@ -21,14 +21,8 @@ std::vector<std::string> anyNames(ir::DeviceOp device) {
 bool hasFragmentForm(ir::DeviceOp device, const roles::StreamedProduct *product, std::string &why) {
   CodeWriter scratch;
   FragmentCode code(device, anyNames(device), scratch);
-  if (product) {
-    unsigned first = 0;
-    scf::ForOp loop = product->loop;
-    for (auto [result, weight] : llvm::zip(loop.getResults(), product->weights)) {
-      code.setFragments(result, first);
-      first += 2 * weight.fragments;
-    }
-  }
+  if (product)
+    setProduct(code, device, *product);
   return code.emit(why);
 }
 
@@ -104,6 +98,23 @@ void StreamPlan::dropUnpackable(const GraphCode &graph) {
   llvm::sort(packed);
 }
 
+/// The grid coordinates that the element of a notify does not have, if the others are its indices as they are.
+static std::vector<unsigned> passesOf(const GraphCode &graph, unsigned k, ir::NotifyOp notify) {
+  auto locals = graph.locals(k);
+  std::vector<std::string> coords = graph.coordList(k), indices;
+  for (Value v : notify.getLower())
+    indices.push_back(graph.expression(v, locals));
+  std::vector<unsigned> passes;
+  for (auto [i, c] : llvm::enumerate(coords)) {
+    if (llvm::count(indices, c) == 1)
+      continue;
+    if (i < graph.iterations(k) || llvm::is_contained(indices, c))
+      return {};
+    passes.push_back(i - graph.iterations(k));
+  }
+  return passes.size() + indices.size() == coords.size() ? passes : std::vector<unsigned>();
+}
+
 void StreamPlan::findInlined(const GraphCode &graph) {
   const ir::Signature &s = graph.signature;
   for (unsigned m = 0; m < calls.size(); ++m) {
@@ -145,6 +156,13 @@ void StreamPlan::findInlined(const GraphCode &graph) {
       continue;
     calls[m].form = TaskForm::onCompletion;
     onCompletion[e] = m;
+    for (unsigned k = 0; k < calls.size(); ++k) {
+      ir::CallOp other = s.calls[k];
+      other.getProtocol().walk([&](ir::NotifyOp n) {
+        if (n.getEvent() == event.getEvent())
+          calls[k].passes = passesOf(graph, k, n);
+      });
+    }
   }
 }
 
@@ -155,14 +173,48 @@ std::vector<TaskForm> StreamPlan::forms() const {
   return all;
 }
 
+std::vector<std::vector<unsigned>> StreamPlan::passes() const {
+  std::vector<std::vector<unsigned>> all;
+  for (const Call &c : calls)
+    all.push_back(c.passes);
+  return all;
+}
+
 bool StreamPlan::streams() const {
   return llvm::any_of(calls, [](const Call &c) { return c.form == TaskForm::streamed; });
+}
+
+static bool sameShape(const roles::StreamedProduct &a, const roles::StreamedProduct &b) {
+  return a.stages == b.stages && a.step == b.step && a.fragments() == b.fragments() && a.isBfloat16 == b.isBfloat16;
+}
+
+std::vector<const roles::StreamedProduct *> StreamPlan::shapes() const {
+  std::vector<const roles::StreamedProduct *> all;
+  for (const Call &c : calls)
+    if (c.product && llvm::none_of(all, [&](auto *p) { return sameShape(*p, *c.product); }))
+      all.push_back(&*c.product);
+  return all;
+}
+
+unsigned StreamPlan::shapeOf(unsigned call) const {
+  auto all = shapes();
+  return llvm::find_if(all, [&](auto *p) { return sameShape(*p, *calls[call].product); }) - all.begin();
 }
 
 int64_t StreamPlan::stageBytes() const {
   int64_t n = 0;
   for (const Call &c : calls)
     n = c.product ? std::max(n, c.product->stageBytes()) : n;
+  return n;
+}
+
+int64_t StreamPlan::taskBytes() const {
+  int64_t n = 0;
+  for (const Call &c : calls)
+    if (c.product) {
+      int64_t bytes = c.product->stages * c.product->fragments() * c.product->stageBytes();
+      n = n ? std::min(n, bytes) : bytes;
+    }
   return n;
 }
 

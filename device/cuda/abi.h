@@ -1,10 +1,11 @@
 /* The border between the kernel inside a CUDA artifact and the runtime that launches it.
  *
- * A CUDA artifact holds, for each architecture, a cubin with one kernel of the name `evt_kernel` (or the manifest's
- * `entry`), and `explain.so`, a host library with the entry points `_abi` and `_explain` of device/common/abi.h, which
- * the runtime uses to name what is stuck: it is given host copies of the counters and of integer memories.
+ * A CUDA artifact holds, for each architecture, a cubin with a kernel for each schedule it supports,
+ * `evt_kernel_static`, `evt_kernel_ticket` and `evt_kernel_dynamic` (or what begins with the manifest's `entry`), and
+ * `explain.so`, a host library with the entry points `_abi` and `_explain` of device/common/abi.h, which the runtime
+ * uses to name what is stuck: it is given host copies of the counters and of integer memories.
  *
- * The kernel takes one parameter by value: evt_cuda_launch, directly followed by the 8-byte words of
+ * A kernel takes one parameter by value: evt_cuda_launch, directly followed by the 8-byte words of
  *   memories[], symbols[], regions[]
  * in the manifest's order: device addresses, values, device addresses. So a launch copies nothing, can be captured in
  * a graph, and launches on one stream follow each other without the host. It is launched with

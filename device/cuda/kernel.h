@@ -30,38 +30,72 @@ struct SharedLayout {
   __host__ __device__ constexpr int tiles() const { return ring_bytes() + sums_bytes(); }
 };
 
-/// The barriers of a block's rings.
-template <bool Streams> struct StreamState {
+/// Keys whose row values are kept: more than there can be tasks between their waits and their end.
+inline constexpr int kept_keys = 16;
+static_assert(kept_keys > Results::slots + epilogue_warps);
+
+/// The barriers of a block's rings, and where the loader finds the weights of a task.
+template <int Streams> struct StreamState {
   std::uint64_t full[SharedLayout::most_slots], empty[SharedLayout::most_slots];
   std::uint64_t sums_full[Results::slots], sums_empty[Results::slots];
-  Result head[Results::slots];
+  const char *feeds[BlockState::slots * Streams];
+  float kept[kept_keys][Kept::most * 8]; // row values of the last keys
 };
-template <> struct StreamState<false> {};
+template <> struct StreamState<0> {};
 
 /// Runs one block of a launch. `Kernel` is emitted:
-///   Program                                      a launch, unpacked: constructed from it, one a block, in shared
-///   memory Program::reset(dynamic)                      by every thread of the last block: zeroes the counters
-///   Kernel::schedule(worker, program)            by the control thread: hands over every task of this block, and sends
-///   the
-///                                                weights of those that stream
-///   Kernel::execute(worker, program, task, …)    by all compute threads: runs one; false when the launch was aborted
-///   Kernel::finish(worker, program, result, …)   by an epilogue warp: ends a task that streams
-///   Kernel::layout, ::row_pieces, ::collected    how much of everything there is
-template <class Kernel, class Program, class Launch> __device__ inline void run_block(const Launch &launch) {
-  constexpr SharedLayout layout = Kernel::layout;
-  constexpr bool streams = layout.slots > 0;
+///   Program                                   a launch, unpacked: constructed from it, one a block, in shared memory
+///   Program::reset(dynamic)                   by every thread of the last block: zeroes the counters
+///   Kernel::schedule(worker, program)         by the control warp: hands over every task of this block
+///   Kernel::execute(worker, program, task)    by all compute threads: runs a task that does not stream; false when the
+///                                             launch was aborted
+///   Kernel::waits(worker, program, task)      by one of them, for a task that streams: its waits
+///   Kernel::open(program, task, rows, kept)   by all: its rows into registers, and the row values that its end needs
+///   Kernel::multiply(shape, ring, results, …) by all: its products
+///   Kernel::finish(worker, program, task, …)  by an epilogue warp: ends it
+///   Kernel::layout, ::row_pieces, ::collected how much of everything there is
+template <class Kernel, class Program, class Launch> struct Block {
+  static constexpr SharedLayout layout = Kernel::layout;
+  static constexpr bool streams = layout.slots > 0;
   static_assert(layout.slots <= SharedLayout::most_slots);
-  extern __shared__ __align__(128) char shared[];
-  __shared__ BlockState block;
-  __shared__ StreamState<streams> stream;
-  __shared__ alignas(Program) char storage[sizeof(Program)];
-  __shared__ Notification room[Kernel::collected ? Kernel::collected : 1];
-  if (threadIdx.x == 0) {
-    new (storage) Program(launch);
+  using State = StreamState<streams ? layout.fragments : 0>;
+
+  BlockState &block;
+  State &stream;
+  char *shared;
+  const Program &P;
+  DynamicWorker &w;
+
+  // Each role has its own view of the rings, in registers.
+  __device__ __forceinline__ Ring open_ring() const {
+    Ring ring{};
+    ring.stages = shared;
+    ring.address = ptx::kept(ptx::shared_address(shared));
+    ring.full = ptx::barriers_at(stream.full);
+    ring.empty = ptx::barriers_at(stream.empty);
+    ring.slots = layout.slots;
+    ring.stage_bytes = layout.stage_bytes;
+    ring.in_flight = layout.in_flight;
+    return ring;
+  }
+  __device__ __forceinline__ Results open_results() const {
+    Results results{};
+    results.sums = reinterpret_cast<float *>(shared + layout.ring_bytes());
+    results.full = ptx::barriers_at(stream.sums_full);
+    results.empty = ptx::barriers_at(stream.sums_empty);
+    results.fragments = layout.fragments;
+    return results;
+  }
+
+  __device__ __forceinline__ static void init(BlockState &block, State &stream) {
     block.dead = block.records = 0;
+    for (const Counter *&seen : block.seen)
+      seen = nullptr;
     for (int s = 0; s < BlockState::slots; ++s) {
       ptx::barrier_init(ptx::barriers_at(block.full)[s], 1);
-      ptx::barrier_init(ptx::barriers_at(block.empty)[s], compute_warps);
+      ptx::barrier_init(ptx::barriers_at(block.empty)[s], compute_warps + (streams ? loaders + epilogue_warps : 0));
+      ptx::barrier_init(ptx::barriers_at(block.begun)[s], 1);
+      ptx::barrier_init(ptx::barriers_at(block.fed)[s], loaders);
     }
     if constexpr (streams) {
       for (int s = 0; s < layout.slots; ++s) {
@@ -75,75 +109,155 @@ template <class Kernel, class Program, class Launch> __device__ inline void run_
     }
     ptx::barrier_init_fence();
   }
-  __syncthreads();
-  const Program &P = *reinterpret_cast<const Program *>(storage);
-  DynamicWorker w(&launch, P.control, &block, shared + layout.tiles(), room, P.slots, P.tasks);
-  // Each role has its own view of the rings, in registers.
-  auto open_ring = [&] {
-    Ring ring{};
-    if constexpr (streams) {
-      ring.stages = shared;
-      ring.address = ptx::kept(ptx::shared_address(shared));
-      ring.full = ptx::barriers_at(stream.full);
-      ring.empty = ptx::barriers_at(stream.empty);
-      ring.slots = layout.slots;
-      ring.stage_bytes = layout.stage_bytes;
-      ring.in_flight = layout.in_flight;
-      ring.dead = &block.dead;
-    }
-    return ring;
-  };
-  auto open_results = [&] {
-    Results results{};
-    if constexpr (streams) {
-      results.sums = reinterpret_cast<float *>(shared + layout.ring_bytes());
-      results.full = ptx::barriers_at(stream.sums_full);
-      results.empty = ptx::barriers_at(stream.sums_empty);
-      results.head = stream.head;
-      results.fragments = layout.fragments;
-    }
-    return results;
-  };
-  if (threadIdx.x < compute_threads) {
-    Ring ring = open_ring();
-    Results results = open_results();
-    Key key;
-    uint4 rows[Kernel::row_pieces ? Kernel::row_pieces : 1];
+
+  __device__ __forceinline__ void compute() const {
     bool alive = true;
-    while (true) {
-      const Task task = w.take();
+    [[maybe_unused]] Ring ring{};
+    [[maybe_unused]] Results results{};
+    [[maybe_unused]] std::uint32_t key = 0;
+    [[maybe_unused]] uint4 rows[Kernel::row_pieces ? Kernel::row_pieces : 1];
+    if constexpr (streams) {
+      ring = open_ring();
+      results = open_results();
+    }
+    const bool leads_warp = threadIdx.x % 32 == 0;
+    for (;; w.advance()) {
+      Task &task = w.next_task();
       if (task.call == Task::none)
         break;
+      if constexpr (streams) {
+        if (const std::uint32_t shape = task.shape) {
+          if (w.leads() && w.launch->trace)
+            task.taken = ptx::nanoseconds();
+          if (const std::uint32_t now = task.key; now != key) {
+            key = now;
+            if (alive)
+              alive = open(task, rows);
+          }
+          if (w.leads()) {
+            if (!alive)
+              task.skipped = 1;
+            if (w.launch->trace)
+              task.started = ptx::nanoseconds();
+            w.say_begun();
+          }
+          __syncwarp();
+          if (leads_warp)
+            w.leave_task();
+          Kernel::multiply(shape, ring, results, rows);
+          continue;
+        }
+      }
+      if (w.leads())
+        w.say_begun(); // nobody waits for this one's events: it lets control go on
       if (alive)
-        alive = Kernel::execute(w, P, task, ring, results, key, rows);
+        alive = Kernel::execute(w, P, task);
       if (!alive && w.leads())
         *(volatile std::uint32_t *)&block.dead = 1;
+      __syncwarp();
+      if (leads_warp)
+        w.leave_task();
     }
-    if constexpr (streams)
-      for (int e = 0; e < epilogue_warps; ++e)
-        results.put_end();
-  } else if (threadIdx.x < epilogue_first) {
+  }
+  /// The waits of a task that streams, then its rows. False when the launch was aborted.
+  __device__ __forceinline__ bool open(Task &task, uint4 (&rows)[Kernel::row_pieces ? Kernel::row_pieces : 1]) const {
+    bool stop = false;
+    if (w.leads()) {
+      w.begin(task.call, task.index);
+      stop = !Kernel::dynamic && !Kernel::waits(w, P, task);
+      if (stop)
+        *(volatile std::uint32_t *)&block.dead = 1;
+    }
+    if (w.any(stop))
+      return false;
+    Kernel::open(P, task, rows, stream.kept[task.key % kept_keys]);
+    return true;
+  }
+
+  /// Loader `mine`: every so many stages are its own.
+  __device__ __forceinline__ void load(int mine) const {
+    if (threadIdx.x % 32)
+      return;
     Ring ring = open_ring();
-    w.ring = &ring;
-    Kernel::schedule(w, P);
-    w.end_of_tasks();
-    if constexpr (streams)
-      ring.settle();
-  } else if (streams && threadIdx.x >= epilogue_first) {
-    if constexpr (streams) {
-      Results results = open_results();
-      Kept kept;
-      for (int first = (threadIdx.x - epilogue_first) / 32; first; --first)
-        results.at.advance(Results::slots);
-      while (true) {
-        ptx::barrier_wait(results.full[results.at.slot], results.at.round);
-        const Result result = results.head[results.at.slot];
-        if (result.task.call == Task::none)
-          break;
-        Kernel::finish(w, P, result, results, kept);
-        for (int e = 0; e < epilogue_warps; ++e)
-          results.at.advance(Results::slots);
+    ring.start_loader(mine);
+    int turn = mine; // stages until the next of its own
+    for (;; w.advance()) {
+      const Task &task = w.next_task();
+      if (task.call == Task::none)
+        break;
+      if (task.shape) {
+        const int total = (int)(task.steps * task.streams), each = (int)task.streams;
+        const std::uint32_t bytes = task.stage_bytes;
+        const char *const *from = stream.feeds + w.slot() * layout.fragments;
+        for (; turn < total; turn += loaders)
+          ring.send(from[turn % each] + (std::size_t)(turn / each) * bytes, bytes);
+        turn -= total;
       }
+      w.say_fed();
+      w.leave_task();
+    }
+  }
+
+  __device__ __forceinline__ void finish() const {
+    Results results = open_results();
+    const std::uint32_t mine = threadIdx.x / 32 - epilogue_first;
+    for (;; w.advance()) {
+      const Task &task = w.next_task();
+      if (task.call == Task::none)
+        break;
+      if (task.shape) {
+        if (task.finisher == mine) {
+          w.await_begun();
+          if (task.skipped)
+            results.drop();
+          else
+            Kernel::finish(w, P, task, results, stream.kept[task.key % kept_keys]);
+        }
+        results.at.advance(Results::slots);
+      }
+      __syncwarp();
+      if (threadIdx.x % 32 == 0)
+        w.leave_task();
+    }
+  }
+};
+
+template <class Kernel, class Program, class Launch> __device__ __forceinline__ void run_block(const Launch &launch) {
+  using B = Block<Kernel, Program, Launch>;
+  extern __shared__ __align__(128) char shared[];
+  __shared__ BlockState block;
+  __shared__ typename B::State stream;
+  __shared__ alignas(Program) char storage[sizeof(Program)];
+  __shared__ Notification room[Kernel::collected ? Kernel::collected : 1];
+  if (threadIdx.x == 0) {
+    new (storage) Program(launch);
+    B::init(block, stream);
+  }
+  __syncthreads();
+  const Program &P = *reinterpret_cast<const Program *>(storage);
+  DynamicWorker w(&launch, P.control, &block, shared + B::layout.tiles(), room, P.slots, P.tasks);
+  const B roles{block, stream, shared, P, w};
+  const int warp = (int)threadIdx.x / 32;
+  if (warp < compute_warps) {
+    if constexpr (B::streams)
+      ptx::take_registers<compute_registers>();
+    roles.compute();
+  } else {
+    if constexpr (B::streams)
+      ptx::give_registers<other_registers>();
+    if (warp == control_warp) {
+      if constexpr (B::streams) {
+        w.feeds = stream.feeds;
+        w.feeds_each = B::layout.fragments;
+      }
+      Kernel::schedule(w, P);
+      w.end_of_tasks();
+    }
+    if constexpr (B::streams) {
+      if (warp >= loader_first && warp < loader_first + loaders)
+        roles.load(warp - loader_first);
+      else if (warp >= epilogue_first)
+        roles.finish();
     }
   }
   __syncthreads();
@@ -154,24 +268,22 @@ template <class Kernel, class Program, class Launch> __device__ inline void run_
   }
   __syncthreads();
   if (block.last) {
-    const bool dynamic = launch.schedule == EVT_DYNAMIC;
-    if (dynamic)
+    if constexpr (Kernel::dynamic)
       w.reset_queue();
     __syncthreads(); // the queue's end is read before it is cleared
-    P.reset(dynamic);
+    P.reset(Kernel::dynamic);
   }
 }
 
 /// One task of the compute warps: its waits by one thread, its body by all, its notifies by one thread after all.
 /// `waits`, `body` and `notifies` take the worker; waits are skipped when a dynamic schedule found the task ready.
-template <class Waits, class Body, class Notifies>
+template <bool Dynamic, class Waits, class Body, class Notifies>
 __device__ __forceinline__ bool run_task(DynamicWorker &w, const Task &task, std::int64_t number, Waits waits,
                                          Body body, Notifies notifies) {
   bool stop = false;
-  const bool dynamic = w.launch->schedule == EVT_DYNAMIC;
   if (w.leads()) {
     w.begin(task.call, task.index);
-    stop = w.aborted() || (!dynamic && !waits());
+    stop = !Dynamic && !waits();
     w.passed();
   }
   if (w.any(stop))
@@ -183,7 +295,7 @@ __device__ __forceinline__ bool run_task(DynamicWorker &w, const Task &task, std
     if (notified)
       notifies();
     w.end(task.call, task.index, number, notified);
-    if (dynamic) {
+    if constexpr (Dynamic) {
       w.flush();
       w.finished();
     }
@@ -191,47 +303,37 @@ __device__ __forceinline__ bool run_task(DynamicWorker &w, const Task &task, std
   return true;
 }
 
-/// The part of a task that streams which the compute warps run. `rows` fills the registers when the key changed;
-/// `waits` then comes first. Leaves the sums to the epilogue.
-template <int Steps, int Blocks, int Fragments, bool Bfloat16, int N, int Most, class Waits, class Rows>
-__device__ __forceinline__ bool run_stream(DynamicWorker &w, const Task &task, Ring &ring, Results &results, Key &key,
-                                           const std::int64_t (&coord)[N], uint4 (&rows)[Most], bool always,
-                                           Waits waits, Rows load) {
-  if (w.leads())
-    w.begin(task.call, task.index);
-  if (key.changes(task.call, coord) || always) {
-    bool stop = false;
-    if (w.leads())
-      stop = w.aborted() || (w.launch->schedule != EVT_DYNAMIC && !waits());
-    if (w.any(stop))
-      return false;
-    load();
-  }
-  if (w.leads())
-    w.passed();
+/// The products of a task that streams: leaves the sums to the epilogue.
+template <int Steps, int Blocks, int Fragments, bool Bfloat16, int Most>
+__device__ __forceinline__ void multiply_stream(Ring &ring, Results &results, const uint4 (&rows)[Most]) {
   float sums[Fragments][2];
   multiply<Steps, Blocks, Fragments, Bfloat16>(ring, reinterpret_cast<const uint4(&)[Steps * Blocks]>(rows), sums);
-  results.put(task, sums, w.taken, w.started);
-  ring.release();
-  return true;
+  results.put(sums);
 }
 
 /// The end of a task that streams, by one epilogue warp: `body` has stored everything; then its notifies by one lane.
-template <class Notifies>
-__device__ inline void end_task(DynamicWorker &w, std::uint32_t call, std::int64_t task, std::int64_t number,
-                                std::uint64_t taken, std::uint64_t started, Notifies notifies) {
+template <bool Dynamic, class Notifies>
+__device__ __forceinline__ void end_task(DynamicWorker &w, std::uint32_t call, std::int64_t task, std::int64_t number,
+                                         std::uint64_t taken, std::uint64_t started, Notifies notifies) {
   __syncwarp();
   if (threadIdx.x % 32 == 0) {
     const bool notified = !w.injected(call, task);
     if (notified)
       notifies();
     w.end(call, task, number, notified, taken, started);
-    if (w.launch->schedule == EVT_DYNAMIC) {
+    if constexpr (Dynamic) {
       w.flush();
       w.finished();
     }
   }
   __syncwarp();
+}
+
+/// A notify that nobody waits for but the warp itself: it is counted for who looks at a launch that stands still.
+__device__ __forceinline__ void count_own(Counter *counter) {
+  __syncwarp(); // what its lanes wrote, they all see
+  if (threadIdx.x % 32 == 0)
+    ptx::reduce_relaxed(&counter->value, 1);
 }
 
 /// A notify of one element by a warp; true, for all its lanes, if it was the last the element needs.

@@ -17,66 +17,40 @@ namespace evt {
 
 //===-- the ring --------------------------------------------------------------------------------------------------===//
 
-/// One role's view of the ring: where it is, and in which round.
-struct Cursor {
-  int slot = 0;
-  std::uint32_t round = 0;
-  __device__ void advance(int slots) {
-    if (++slot == slots) {
-      slot = 0;
-      round ^= 1;
-    }
-  }
-};
-
 struct Ring {
   const char *stages;
   std::uint32_t address; // of the stages, in shared memory
   ptx::Barriers full, empty;
   int slots, stage_bytes, in_flight;
-  const volatile std::uint32_t *dead; // compute has stopped taking stages: the launch is being aborted
-  Cursor at, oldest;                  // compute: the next stage, and the next to give back
-  std::uint32_t sent;                 // loader: stages
+  Cursor at, oldest; // the next stage, and the next to give back (compute) or the oldest that may be in flight (loader)
+  int before;        // loader: stages to send before one must have arrived
 
-  /// Loader, by a whole warp: fetches the stages of a task, `Steps` times one of each of the `Streams`, each lane its
-  /// own. A lane waits until its stage is free and until few enough are in flight.
-  template <int Steps, int Streams>
-  __device__ __forceinline__ void send(const char *const (&from)[Streams], std::uint32_t bytes) {
-    constexpr int total = Steps * Streams;
-    const int lane = (int)threadIdx.x % 32, most = slots < 32 ? slots : 32;
-    for (int first = 0; first < total; first += most) {
-      const int mine = first + lane;
-      const std::uint32_t n = sent + (std::uint32_t)lane, before = n - (std::uint32_t)in_flight;
-      const ptx::Barrier arrived = full[(int)(n % (std::uint32_t)slots)],
-                         freed = empty[(int)(n % (std::uint32_t)slots)];
-      const ptx::Barrier earlier = full[(int)(before % (std::uint32_t)slots)];
-      const std::uint32_t round = n / (std::uint32_t)slots & 1, earlier_round = before / (std::uint32_t)slots & 1;
-      const std::uint32_t to = address + n % (std::uint32_t)slots * (std::uint32_t)stage_bytes;
-      const char *source = from[0];
-#pragma unroll
-      for (int f = 1; f < Streams; ++f)
-        source = mine % Streams == f ? from[f] : source;
-      source += (std::size_t)(mine / Streams) * bytes;
-      bool waiting = lane < most && mine < total, room = false, clear = n < (std::uint32_t)in_flight;
-      while (__any_sync(~0u, waiting)) {
-        if (waiting) {
-          room = room || ptx::barrier_test(freed, round ^ 1) || *dead; // nobody reads any more
-          clear = clear || ptx::barrier_test(earlier, earlier_round);
-          if (room && clear) {
-            ptx::barrier_expect(arrived, bytes);
-            ptx::bulk_load_once(to, source, bytes, arrived);
-            waiting = false;
-          }
-        }
-      }
-      const int count = total - first < most ? total - first : most;
-      sent += (std::uint32_t)count;
-    }
+  /// The loaders take turns, so that each has its next copy ready when the stage it waits for arrives.
+  __device__ __forceinline__ void start_loader(int loader) {
+    at.skip(loader, slots);
+    before = in_flight - loader;
+    if (before <= 0)
+      oldest.skip(-before, slots);
   }
-  /// Loader, at the end: shared memory must outlive the copies into it.
-  __device__ void settle() {
-    for (std::uint32_t n = sent < (std::uint32_t)in_flight ? 0 : sent - (std::uint32_t)in_flight; n < sent; ++n)
-      ptx::barrier_wait(full[(int)(n % (std::uint32_t)slots)], n / (std::uint32_t)slots & 1);
+  /// Loader, one thread: fetches its next stage, when it is free and when few enough are in flight.
+  __device__ __forceinline__ void send(const char *from, std::uint32_t bytes) {
+    const ptx::Barrier arrived = full[at.slot];
+    const std::uint32_t to = address + (std::uint32_t)(at.slot * stage_bytes);
+    ptx::barrier_wait(empty[at.slot], at.round ^ 1);
+    ptx::barrier_expect(arrived, bytes);
+    at.skip(loaders, slots);
+    if (before > 0) {
+      before -= loaders;
+      if (before <= 0)
+        oldest.skip(-before, slots);
+      ptx::bulk_load_once(to, from, bytes, arrived);
+      return;
+    }
+    const ptx::Barrier earlier = full[oldest.slot];
+    const std::uint32_t round = oldest.round;
+    oldest.skip(loaders, slots);
+    ptx::barrier_wait(earlier, round);
+    ptx::bulk_load_once(to, from, bytes, arrived);
   }
 
   /// Compute, every warp: the next stage, once it is there.
@@ -113,34 +87,61 @@ __device__ inline const T *packed(const Memory<T, Rank> &m, const std::int64_t (
 __device__ inline int fragment_row() { return (int)threadIdx.x % 32 / 4; }
 __device__ inline int fragment_quarter() { return (int)threadIdx.x % 4; }
 
-/// 8 elements of a row; zero outside.
-template <class T, int Rank>
-__device__ inline uint4 row_piece(const Memory<T, Rank> &m, const std::int64_t (&at)[Rank]) {
-  std::int64_t linear = 0;
-  bool inside = true;
+/// A row of memory, for reading pieces of 8 elements; zero outside.
+template <class T> struct Row {
+  const T *data; // null: the row is outside
+  int columns;
+  /// `at` ends with a 0 for the column.
+  template <int Rank> __device__ __forceinline__ Row(const Memory<T, Rank> &m, const std::int64_t (&at)[Rank]) {
+    std::int64_t linear = 0;
+    bool inside = true;
 #pragma unroll
-  for (int d = 0; d < Rank; ++d) {
-    inside &= 0 <= at[d] && at[d] < m.dims[d];
-    linear = linear * m.dims[d] + at[d];
+    for (int d = 0; d < Rank; ++d) {
+      inside &= d == Rank - 1 || (0 <= at[d] && at[d] < m.dims[d]);
+      linear = d ? linear * m.dims[d] + at[d] : at[d];
+    }
+    data = inside ? m.data + linear : nullptr;
+    columns = (int)m.dims[Rank - 1];
   }
-  // Not through L1: another block wrote it, and it is kept in registers.
-  return inside ? __ldcg(reinterpret_cast<const uint4 *>(m.data + linear)) : uint4{0, 0, 0, 0};
-}
+  /// Pieces from all these columns: not through L1, since another block wrote them, and they are kept in registers.
+  template <int Count> __device__ __forceinline__ void pieces(uint4 *to, const int (&column)[Count]) const {
+    bool all = data;
+#pragma unroll
+    for (int i = 0; i < Count; ++i)
+      all &= 0 <= column[i] && column[i] < columns;
+#pragma unroll
+    for (int i = 0; i < Count; ++i)
+      to[i] = all ? __ldcg(reinterpret_cast<const uint4 *>(data + column[i])) : uint4{0, 0, 0, 0};
+    if (all || !data)
+      return;
+#pragma unroll
+    for (int i = 0; i < Count; ++i)
+      if (0 <= column[i] && column[i] < columns)
+        to[i] = __ldcg(reinterpret_cast<const uint4 *>(data + column[i]));
+  }
+};
 
 /// sums[f] = this warp's share of rows times fragment f of weights, along `Steps` stages of `Blocks` pieces each. The
-/// last stage is still to be released.
+/// pieces of a stage are read while those of the one before are multiplied; a stage is given back when its pieces have
+/// been used.
 template <int Steps, int Blocks, int Fragments, bool Bfloat16>
 __device__ __forceinline__ void multiply(Ring &ring, const uint4 (&rows)[Steps * Blocks], float (&sums)[Fragments][2]) {
   float even[Fragments][4] = {}, odd[Fragments][4] = {};
-  const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+  const int first = (int)(threadIdx.x / 32) * Blocks * 32 + (int)threadIdx.x % 32;
+  uint4 piece[2][Blocks];
 #pragma unroll
-  for (int s = 0; s < Steps; ++s)
+  for (int n = 0; n <= Steps * Fragments; ++n) {
+    if (n < Steps * Fragments) {
+      const uint4 *stage = reinterpret_cast<const uint4 *>(ring.receive()) + first;
 #pragma unroll
-    for (int f = 0; f < Fragments; ++f) {
-      const uint4 *stage = reinterpret_cast<const uint4 *>(ring.receive()) + warp * Blocks * 32 + lane;
+      for (int b = 0; b < Blocks; ++b)
+        piece[n % 2][b] = stage[b * 32];
+    }
+    if (n > 0) {
+      const int s = (n - 1) / Fragments, f = (n - 1) % Fragments;
 #pragma unroll
       for (int b = 0; b < Blocks; ++b) {
-        const uint4 w = stage[b * 32], a = rows[s * Blocks + b];
+        const uint4 w = piece[(n - 1) % 2][b], a = rows[s * Blocks + b];
         if constexpr (Bfloat16) {
           ptx::mma_bf16(even[f], a.x, 0, a.y, 0, w.x, w.y);
           ptx::mma_bf16(odd[f], a.z, 0, a.w, 0, w.z, w.w);
@@ -149,9 +150,9 @@ __device__ __forceinline__ void multiply(Ring &ring, const uint4 (&rows)[Steps *
           ptx::mma_f16(odd[f], a.z, 0, a.w, 0, w.z, w.w);
         }
       }
-      if (s || f)
-        ring.release(); // the stage before: its products were issued, so its loads are over
+      ring.release(); // its products were issued, so its loads are over
     }
+  }
 #pragma unroll
   for (int f = 0; f < Fragments; ++f) {
     sums[f][0] = even[f][0] + odd[f][0];
@@ -161,17 +162,10 @@ __device__ __forceinline__ void multiply(Ring &ring, const uint4 (&rows)[Steps *
 
 //===-- from compute to epilogue ----------------------------------------------------------------------------------===//
 
-/// A product on its way to the epilogue.
-struct Result {
-  Task task;
-  std::uint64_t taken, started; // for the trace
-};
-
 struct Results {
   static constexpr int slots = 4;
   float *sums; // [slot][warp][fragment][lane][2]
   ptx::Barriers full, empty;
-  Result *head;
   int fragments; // room of a slot
   Cursor at;
 
@@ -181,24 +175,21 @@ struct Results {
   }
 
   /// Compute, every warp.
-  template <int Fragments>
-  __device__ void put(const Task &task, const float (&s)[Fragments][2], std::uint64_t taken, std::uint64_t started) {
+  template <int Fragments> __device__ __forceinline__ void put(const float (&s)[Fragments][2]) {
     ptx::barrier_wait(empty[at.slot], at.round ^ 1);
     const int warp = (int)threadIdx.x / 32;
 #pragma unroll
     for (int f = 0; f < Fragments; ++f)
       *place(warp, f) = {s[f][0], s[f][1]};
-    finish(task, taken, started);
-  }
-  __device__ void put_end() {
-    ptx::barrier_wait(empty[at.slot], at.round ^ 1);
-    Task end;
-    end.call = Task::none;
-    finish(end, 0, 0);
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+      ptx::barrier_arrive(full[at.slot]);
+    at.advance(slots);
   }
 
   /// Epilogue, one warp: adds what the warps found, in their order, and frees the slot.
-  template <int Fragments> __device__ void take(float (&s)[Fragments * 2]) {
+  template <int Fragments> __device__ __forceinline__ void take(float (&s)[Fragments * 2]) {
+    ptx::barrier_wait(full[at.slot], at.round);
 #pragma unroll
     for (int f = 0; f < Fragments; ++f) {
       float2 sum = *place(0, f);
@@ -215,151 +206,120 @@ struct Results {
     if (threadIdx.x % 32 == 0)
       ptx::barrier_arrive(empty[at.slot]);
   }
-
-private:
-  __device__ void finish(const Task &task, std::uint64_t taken, std::uint64_t started) {
-    if (threadIdx.x == 0)
-      head[at.slot] = {task, taken, started};
+  /// The same for a task that nobody ends.
+  __device__ void drop() {
+    ptx::barrier_wait(full[at.slot], at.round);
     __syncwarp();
     if (threadIdx.x % 32 == 0)
-      ptx::barrier_arrive(full[at.slot]);
-    at.advance(slots);
+      ptx::barrier_arrive(empty[at.slot]);
   }
 };
 
-/// What a role keeps from one task to the next of the same call and coordinates.
-struct Key {
-  std::uint32_t call = Task::none;
-  std::int64_t at[Task::max_coords];
-  /// True, and remembers, if this is another call or other coordinates.
-  template <int N> __device__ bool changes(std::uint32_t now, const std::int64_t (&coord)[N]) {
-    bool same = call == now;
-#pragma unroll
-    for (int i = 0; i < N; ++i)
-      same &= at[i] == coord[i];
-    call = now;
-#pragma unroll
-    for (int i = 0; i < N; ++i)
-      at[i] = coord[i];
-    return !same;
-  }
-};
-
-/// Values of the epilogue that depend on the key only, each lane's own.
+/// Values that the ends of all tasks of a key need, one for each of 8 rows: the compute warps find them while the rows
+/// are on their way, warp w those of row w.
 struct Kept {
   static constexpr int most = 4;
-  Key key;
-  float value[most];
 };
+__device__ __forceinline__ void keep(float *kept, int value, float found) {
+  if (threadIdx.x % 32 == 0)
+    kept[value * 8 + (int)threadIdx.x / 32] = found;
+}
 
 //===-- single elements, for the epilogue -------------------------------------------------------------------------===//
 
+// Indices are 32 bits wide here (the runtime refuses larger extents): what an epilogue does with them is a good part of
+// its instructions, and those are fetched anew for almost every task.
+
 namespace detail {
 template <class T, int Rank>
-__device__ inline std::int64_t element_place(const Memory<T, Rank> &m, const std::int64_t (&at)[Rank ? Rank : 1]) {
-  std::int64_t linear = 0;
+__device__ __forceinline__ bool is_inside(const Memory<T, Rank> &m, const int (&at)[Rank ? Rank : 1]) {
   bool inside = true;
 #pragma unroll
-  for (int d = 0; d < Rank; ++d) {
-    inside &= 0 <= at[d] && at[d] < m.dims[d];
-    linear = linear * m.dims[d] + at[d];
-  }
-  return inside ? linear : -1;
+  for (int d = 0; d < Rank; ++d)
+    inside &= (unsigned)at[d] < (unsigned)m.dims[d];
+  return inside;
+}
+template <class T, int Rank>
+__device__ __forceinline__ T *element_at(const Memory<T, Rank> &m, const int (&at)[Rank ? Rank : 1]) {
+  std::int64_t linear = 0;
+#pragma unroll
+  for (int d = 0; d < Rank; ++d)
+    linear = d ? linear * (int)m.dims[d] + at[d] : at[d];
+  return m.data + linear;
 }
 } // namespace detail
 
 template <class T, int Rank>
-__device__ inline T load_element(const Memory<T, Rank> &m, const std::int64_t (&at)[Rank ? Rank : 1], T fill) {
-  const std::int64_t place = detail::element_place(m, at);
-  return place >= 0 ? m.data[place] : fill;
+__device__ __forceinline__ T load_element(const Memory<T, Rank> &m, const int (&at)[Rank ? Rank : 1], T fill) {
+  return detail::is_inside(m, at) ? *detail::element_at(m, at) : fill;
 }
 template <class T, int Rank>
-__device__ inline void store_element(const Memory<T, Rank> &m, const std::int64_t (&at)[Rank ? Rank : 1], T value) {
-  const std::int64_t place = detail::element_place(m, at);
-  if (place >= 0)
-    m.data[place] = value;
+__device__ __forceinline__ void store_element(const Memory<T, Rank> &m, const int (&at)[Rank ? Rank : 1], T value) {
+  if (detail::is_inside(m, at))
+    *detail::element_at(m, at) = value;
 }
 
 /// Two neighbours of the last dimension, as one access where they are both there and aligned.
 template <class T> struct alignas(2 * sizeof(T)) Pair { T first, second; };
 template <class T, int Rank>
-__device__ inline Pair<T> load_pair(const Memory<T, Rank> &m, const std::int64_t (&at)[Rank], T fill) {
-  const std::int64_t place = detail::element_place(m, at);
-  const bool both = at[Rank - 1] + 1 < m.dims[Rank - 1] && place >= 0;
-  if (both && place % 2 == 0)
-    return *reinterpret_cast<const Pair<T> *>(m.data + place);
-  std::int64_t next[Rank];
-#pragma unroll
-  for (int d = 0; d < Rank; ++d)
-    next[d] = at[d] + (d == Rank - 1);
-  return {place >= 0 ? m.data[place] : fill, load_element(m, next, fill)};
+__device__ __forceinline__ Pair<T> load_pair(const Memory<T, Rank> &m, const int (&at)[Rank], T fill) {
+  Pair<T> pair{fill, fill};
+  if (detail::is_inside(m, at)) {
+    const T *place = detail::element_at(m, at);
+    if ((int)m.dims[Rank - 1] % 2 == 0 && at[Rank - 1] % 2 == 0)
+      return *reinterpret_cast<const Pair<T> *>(place);
+    pair.first = place[0];
+    if (at[Rank - 1] + 1 < (int)m.dims[Rank - 1])
+      pair.second = place[1];
+  }
+  return pair;
 }
 template <class T, int Rank>
-__device__ inline void store_pair(const Memory<T, Rank> &m, const std::int64_t (&at)[Rank], T first, T second) {
-  const std::int64_t place = detail::element_place(m, at);
-  const bool both = at[Rank - 1] + 1 < m.dims[Rank - 1] && place >= 0;
-  if (both && place % 2 == 0) {
-    *reinterpret_cast<Pair<T> *>(m.data + place) = {first, second};
+__device__ __forceinline__ void store_pair(const Memory<T, Rank> &m, const int (&at)[Rank], T first, T second) {
+  if (!detail::is_inside(m, at))
+    return;
+  T *place = detail::element_at(m, at);
+  if ((int)m.dims[Rank - 1] % 2 == 0 && at[Rank - 1] % 2 == 0) {
+    *reinterpret_cast<Pair<T> *>(place) = {first, second};
     return;
   }
-  std::int64_t next[Rank];
-#pragma unroll
-  for (int d = 0; d < Rank; ++d)
-    next[d] = at[d] + (d == Rank - 1);
-  if (place >= 0)
-    m.data[place] = first;
-  store_element(m, next, second);
+  place[0] = first;
+  if (at[Rank - 1] + 1 < (int)m.dims[Rank - 1])
+    place[1] = second;
 }
 
-/// Reduces each of 8 rows of `Width` elements from `at` on, `fill` outside; every lane gets its fragment row's result.
-/// All lanes share each row, so that its elements are all on their way at once.
+/// Reduces the `Width` elements of a row from `at` on, `fill` outside, by all lanes of a warp: lane l takes every 32nd
+/// group of neighbours, so that all are on their way at once.
 template <class Op, int Width, class T, int Rank>
-__device__ inline T reduce_rows(const Memory<T, Rank> &m, const std::int64_t (&at)[Rank], T fill) {
+__device__ __forceinline__ T reduce_row(const Memory<T, Rank> &m, const int (&at)[Rank], T fill) {
   static_assert(Width % 32 == 0);
   constexpr int each = Width / 32, step = each % 4 == 0 && sizeof(T) == 4 ? 4 : 1;
-  const int lane = (int)threadIdx.x % 32;
-  T result{};
+  if (!detail::is_inside(m, at))
+    return fill; // its result is used by nobody
+  struct alignas(4 * step) Piece {
+    T element[step];
+  } piece[each / step];
+  const int lane = (int)threadIdx.x % 32 * step, columns = (int)m.dims[Rank - 1] - at[Rank - 1];
+  const T *row = detail::element_at(m, at) + lane;
+  if (Width <= columns && reinterpret_cast<std::uintptr_t>(row) % (4 * step) == 0) {
 #pragma unroll
-  for (int r = 0; r < 8; ++r) {
-    std::int64_t from[Rank];
+    for (int i = 0; i < each / step; ++i)
+      piece[i] = *reinterpret_cast<const Piece *>(row + i * 32 * step);
+  } else {
 #pragma unroll
-    for (int d = 0; d < Rank; ++d)
-      from[d] = at[d] + (d == Rank - 2 ? r : 0);
-    T part = fill; // a row outside: its result is used by nobody
-    if (from[Rank - 2] < m.dims[Rank - 2]) {
-      struct alignas(4 * step) Piece {
-        T element[step];
-      } piece[each / step];
-      from[Rank - 1] += lane * step;
-      const T *row = m.data + detail::element_place(m, from);
-      const bool whole = at[Rank - 1] + Width <= m.dims[Rank - 1] && at[Rank - 1] >= 0 &&
-                         reinterpret_cast<std::uintptr_t>(row) % (4 * step) == 0;
-#pragma unroll
-      for (int i = 0; i < each / step; ++i) {
-        if (whole) {
-          piece[i] = *reinterpret_cast<const Piece *>(row + i * 32 * step);
-        } else {
-#pragma unroll
-          for (int e = 0; e < step; ++e) {
-            std::int64_t single[Rank];
-#pragma unroll
-            for (int d = 0; d < Rank; ++d)
-              single[d] = from[d] + (d == Rank - 1 ? i * 32 * step + e : 0);
-            piece[i].element[e] = load_element(m, single, fill);
-          }
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < each; ++i)
-        part = i ? Op::apply(part, piece[i / step].element[i % step]) : piece[0].element[0];
-#pragma unroll
-      for (int half = 16; half; half /= 2)
-        part = Op::apply(part, __shfl_xor_sync(~0u, part, half));
+    for (int i = 0; i < each; ++i) {
+      const int column = i / step * 32 * step + i % step;
+      piece[i / step].element[i % step] = lane + column < columns ? row[column] : fill;
     }
-    if (fragment_row() == r)
-      result = part;
   }
-  return result;
+  T part = piece[0].element[0];
+#pragma unroll
+  for (int i = 1; i < each; ++i)
+    part = Op::apply(part, piece[i / step].element[i % step]);
+#pragma unroll
+  for (int half = 16; half; half /= 2)
+    part = Op::apply(part, __shfl_xor_sync(~0u, part, half));
+  return part;
 }
 
 /// Combines the four lanes that share a row; all get the result.

@@ -1,14 +1,16 @@
 // A worker: one block of the persistent kernel, which has an SM to itself.
 //
-// Its warps have roles. One warp, the *control* role, runs the schedule, all lanes alike: it decides which task comes
-// next and hands it over through a small ring in shared memory, so that it is a few tasks ahead (tickets are taken, and
+// Its warps have roles. One warp, *control*, runs the schedule, all lanes alike: it decides which task comes next and
+// hands it over through a small ring of tasks in shared memory, so that it is a few tasks ahead (tickets are taken, and
 // ragged grids decoded, while earlier tasks still run). The *compute* warps take the tasks in that order: one thread of
 // them passes the task's waits, all run its body, and one thread issues its notifies. A task that streams (stream.h)
-// uses more: control is its loader, each lane a stage, and *epilogue* warps end what the compute warps multiplied.
+// uses more: the *loader* fetches its weights, and one of the *epilogue* warps ends what the compute warps multiplied.
+//
+// All roles walk the same ring of tasks, each at its own pace; a task's place is free when every role has left it.
 //
 // Counters are 32-bit and zero between launches. Publishing: every writer, a barrier of the compute warps, one thread's
-// release. Reading: one thread's acquire, a barrier, then ordinary loads. A block that is told to abort drains its
-// tasks without running them, so no role waits for another that has left.
+// release. Reading: one thread's acquire, a barrier, then ordinary loads. In a block that is told to abort, the roles
+// keep handing tasks on without waiting for events or ending them, so no role waits for another that has left.
 #pragma once
 
 #include "device/common/scalar.h"
@@ -35,13 +37,19 @@ struct Control {
 inline constexpr std::size_t control_bytes = 768;
 static_assert(sizeof(Control) <= control_bytes);
 
-/// A task on its way from control to compute.
+/// A task on its way through the roles, in shared memory.
 struct Task {
   static constexpr std::uint32_t none = ~0u; // `call` after the last task
   static constexpr int max_coords = 8;
   std::uint32_t call;
+  std::uint32_t shape; // of the product it streams (the kernel numbers them from 1); 0: it does not stream
+  std::uint32_t key;   // streams: another number when the rows or the events differ from the task's before
+  std::uint32_t steps, streams, stage_bytes; // streams: the loader's stages
+  std::uint32_t finisher;                    // streams: the epilogue warp that ends it
+  std::uint32_t skipped;                     // the launch is being aborted: nobody ends it
   std::int64_t index;
   std::int64_t coord[max_coords]; // iterations, then grid coordinates
+  std::uint64_t taken, started;   // for the trace
 };
 
 /// A notify whose element was read from a table, kept until the task has read all it needs.
@@ -50,19 +58,67 @@ struct Notification {
   std::int64_t at[8];
 };
 
+// Warps of a block, by role. Registers are dealt out to groups of four warps, so roles begin at such a group.
 inline constexpr int compute_warps = 8, compute_threads = compute_warps * 32;
-inline constexpr int epilogue_warps = 3, epilogue_first = compute_threads + 32; // between them: control
-inline constexpr int block_threads = epilogue_first + epilogue_warps * 32;
+inline constexpr int control_warp = compute_warps, loader_first = control_warp + 1, loaders = 3;
+inline constexpr int epilogue_first = loader_first + loaders, epilogue_warps = 4;
+__host__ __device__ constexpr int block_threads(bool streams) {
+  return (epilogue_first + (streams ? epilogue_warps : 0)) * 32;
+}
 inline constexpr int compute_barrier = 1; // 0 is the whole block's
+// Registers of a thread in a kernel that streams: 65536 in all, at launch the same for each.
+inline constexpr int compute_registers = 168, other_registers = 88;
+static_assert(compute_threads * compute_registers + (block_threads(true) - compute_threads) * other_registers <= 65536);
 
 /// The part of a block's shared memory that is the same in every kernel.
 struct BlockState {
-  static constexpr int slots = 8; // tasks that control may be ahead
-  std::uint64_t full[slots], empty[slots];
+  static constexpr int slots = 16;
+  std::uint64_t full[slots], empty[slots]; // the task is there; every role has left it
+  std::uint64_t begun[slots], fed[slots];  // its waits are passed; its weights are on their way
   Task tasks[slots];
-  std::uint32_t last;    // this block was the last to leave
-  std::uint32_t dead;    // compute runs no more tasks: the launch is being aborted
-  std::uint32_t records; // of the trace
+  static constexpr int remembered = 32;
+  const Counter *seen[remembered]; // by the leading compute thread: elements found complete
+  std::uint32_t last;              // this block was the last to leave
+  std::uint32_t dead;              // compute runs no more tasks: the launch is being aborted
+  std::uint32_t records;           // of the trace
+};
+
+/// One role's place in a ring: the slot, and the parity of the round.
+struct Cursor {
+  int slot = 0;
+  std::uint32_t round = 0;
+  __device__ __forceinline__ void advance(int slots) {
+    if (++slot == slots) {
+      slot = 0;
+      round ^= 1;
+    }
+  }
+  __device__ __forceinline__ void skip(int places, int slots) {
+    slot += places;
+    if (slot >= slots) {
+      slot -= slots;
+      round ^= 1;
+    }
+  }
+};
+
+/// Numbers runs of tasks that have the same rows and events.
+struct Key {
+  std::uint32_t number = 0, call = Task::none;
+  std::int64_t at[Task::max_coords];
+  /// Takes the next number if this is another call, or other coordinates, or `always`.
+  template <int N>
+  __device__ __forceinline__ void follow(std::uint32_t now, const std::int64_t (&coord)[N], bool always) {
+    bool same = call == now && !always;
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+      same &= at[i] == coord[i];
+    call = now;
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+      at[i] = coord[i];
+    number += !same;
+  }
 };
 
 /// Notifies of the running task, in shared memory; only the thread that issues notifies uses them.
@@ -120,20 +176,18 @@ __device__ __noinline__ inline bool block_until(const evt_cuda_launch *launch, s
 
 } // namespace detail
 
-struct Ring;
-
 class Worker {
 public:
   __device__ Worker(const evt_cuda_launch *launch, Control *control, BlockState *block, char *tiles, Notification *room)
       : launch(launch), control(control), block(block), id(blockIdx.x), workers(launch->workers), collected{room, 0},
-        full(ptx::barriers_at(block->full)), empty(ptx::barriers_at(block->empty)), tiles(tiles) {}
+        full(ptx::barriers_at(block->full)), empty(ptx::barriers_at(block->empty)),
+        begun(ptx::barriers_at(block->begun)), fed(ptx::barriers_at(block->fed)), tiles(tiles) {}
 
   const evt_cuda_launch *const launch;
   Control *const control;
   BlockState *const block;
   const std::uint32_t id, workers;
   Collected collected;
-  Ring *ring = nullptr; // of control
 
   __device__ bool aborted() const { return ptx::load_relaxed(launch->abort) != EVT_ABORT_NONE; }
 
@@ -143,13 +197,23 @@ public:
 
   //===-- events: one thread at a time --------------------------------------------------------------------------===//
 
-  /// Blocks until the element has received `count` notifications; false when the launch was aborted.
+  /// Compute, the leading thread: blocks until the element has received `count` notifications; false when the launch
+  /// was aborted. What this thread
+  /// has seen complete stays so, and is not asked for again: asking takes as long as a small task.
   __device__ bool wait(std::uint32_t event, const Counter *counters, std::int64_t element, std::uint32_t count) {
+    const Counter *&seen = block->seen[event % BlockState::remembered];
+    if (seen == counters + element)
+      return true;
+    if (ptx::load_acquire(&counters[element].value) < count &&
+        !detail::block_until(launch, id, event, &counters[element].value, element, count))
+      return false;
+    seen = counters + element;
+    return true;
+  }
+  /// The same for control, which remembers nothing.
+  __device__ bool await(std::uint32_t event, const Counter *counters, std::int64_t element, std::uint32_t count) {
     return ptx::load_acquire(&counters[element].value) >= count ||
            detail::block_until(launch, id, event, &counters[element].value, element, count);
-  }
-  __device__ bool await(std::uint32_t event, const Counter *counters, std::int64_t element, std::uint32_t count) {
-    return wait(event, counters, element, count);
   }
   /// Adds one notification and returns how many the element has now.
   __device__ static std::uint32_t arrive(Counter *counter, std::uint32_t n = 1) {
@@ -185,35 +249,59 @@ public:
 
   /// Gives a task to the compute warps; false when the launch was aborted.
   template <class... Coords> __device__ bool hand_over(std::uint32_t call, std::int64_t index, Coords... coords) {
-    static_assert(sizeof...(Coords) <= Task::max_coords);
-    int slot = next % BlockState::slots;
-    ptx::barrier_wait(empty[slot], (next / BlockState::slots & 1) ^ 1);
+    enter(begun, ahead_of_compute);
     if (threadIdx.x % 32 == 0) {
-      Task &task = block->tasks[slot];
-      task.call = call;
-      task.index = index;
-      int d = 0;
-      ((task.coord[d++] = coords), ...);
-      ptx::barrier_arrive(full[slot]);
+      Task &task = describe(call, index, coords...);
+      task.shape = 0;
+      ptx::barrier_arrive(full[at.slot]);
     }
-    ++next;
-    return !*(volatile std::uint32_t *)&block->dead;
+    return leave();
   }
+  /// The same for a task that streams `Steps` times a stage from each of `from`, which the kernel keeps for its slot.
+  template <int Steps, int Streams, int N, class... Coords>
+  __device__ __forceinline__ bool hand_over_stream(std::uint32_t call, std::int64_t index, std::uint32_t shape,
+                                                   const char *const (&from)[Streams], std::uint32_t stage_bytes,
+                                                   bool always, const std::int64_t (&rows)[N], Coords... coords) {
+    enter(fed, ahead_of_loader);
+    key.follow(call, rows, always);
+    if (threadIdx.x % 32 == 0) {
+      Task &task = describe(call, index, coords...);
+      task.shape = shape;
+      task.key = key.number;
+      task.steps = Steps;
+      task.streams = Streams;
+      task.stage_bytes = stage_bytes;
+      task.finisher = (std::uint32_t)turn;
+#pragma unroll
+      for (int f = 0; f < Streams; ++f)
+        feeds[at.slot * feeds_each + f] = from[f];
+      ptx::barrier_arrive(full[at.slot]);
+    }
+    turn = (turn + 1) % epilogue_warps;
+    return leave();
+  }
+  int turn = 0; // control: the epilogue warp that ends the next task
+
   __device__ void end_of_tasks() { hand_over(Task::none, 0); }
+
+  //===-- the ring of tasks: every role -------------------------------------------------------------------------===//
+
+  /// The next task, once it is there.
+  __device__ __forceinline__ Task &next_task() {
+    ptx::barrier_wait(full[at.slot], at.round);
+    return block->tasks[at.slot];
+  }
+  /// By one thread of each warp that walks the tasks, when it reads this one no more.
+  __device__ __forceinline__ void leave_task() const { ptx::barrier_arrive(empty[at.slot]); }
+  __device__ __forceinline__ void advance() { at.advance(BlockState::slots); }
+  __device__ __forceinline__ int slot() const { return at.slot; }
+  /// One thread says that the task's waits are passed; the roles that follow wait for it.
+  __device__ __forceinline__ void say_begun() const { ptx::barrier_arrive(begun[at.slot]); }
+  __device__ __forceinline__ void await_begun() const { ptx::barrier_wait(begun[at.slot], at.round); }
+  __device__ __forceinline__ void say_fed() const { ptx::barrier_arrive(fed[at.slot]); }
 
   //===-- compute: runs tasks -----------------------------------------------------------------------------------===//
 
-  /// The next task, copied, so that its slot is free again.
-  __device__ Task take() {
-    int slot = next % BlockState::slots;
-    ptx::barrier_wait(full[slot], next / BlockState::slots & 1);
-    Task task = block->tasks[slot];
-    __syncwarp();
-    if (threadIdx.x % 32 == 0)
-      ptx::barrier_arrive(empty[slot]);
-    ++next;
-    return task;
-  }
   __device__ bool leads() const { return threadIdx.x == 0; }
   __device__ static int lane() { return (int)threadIdx.x; }
   __device__ static constexpr int lanes() { return compute_threads; }
@@ -224,7 +312,7 @@ public:
   /// A tile's place in shared memory.
   template <class T> __device__ T *tile(int offset) const { return reinterpret_cast<T *>(tiles + offset); }
 
-  /// By the thread that leads, before the task's waits, after them, and after its notifies.
+  /// By the thread that leads: before the task's waits, after them, and after its notifies.
   __device__ void begin(std::uint32_t call, std::int64_t task) {
     if (launch->trace)
       taken = ptx::nanoseconds();
@@ -261,14 +349,50 @@ public:
   }
 
 private:
-  const ptx::Barriers full, empty; // of the tasks
+  /// Control: waits until there is room, and until the role that comes next is not too far behind: what is handed over
+  /// early cannot be taken by another block.
+  __device__ __forceinline__ void enter(ptx::Barriers progress, int ahead) {
+    ptx::barrier_wait(empty[at.slot], at.round ^ 1);
+    const int before = at.slot - ahead;
+    if (before >= 0)
+      ptx::barrier_wait(progress[before], at.round);
+    else if (has_wrapped)
+      ptx::barrier_wait(progress[before + BlockState::slots], at.round ^ 1);
+  }
+  template <class... Coords>
+  __device__ __forceinline__ Task &describe(std::uint32_t call, std::int64_t index, Coords... coords) {
+    static_assert(sizeof...(Coords) <= Task::max_coords);
+    Task &task = block->tasks[at.slot];
+    task.call = call;
+    task.skipped = 0;
+    task.index = index;
+    [[maybe_unused]] int d = 0;
+    ((task.coord[d++] = coords), ...);
+    return task;
+  }
+  __device__ __forceinline__ bool leave() {
+    advance();
+    if (at.slot == 0) { // not for every task: asking takes as long as a small one
+      has_wrapped = true;
+      if (aborted())
+        return false;
+    }
+    return !*(volatile std::uint32_t *)&block->dead;
+  }
+
+  const ptx::Barriers full, empty, begun, fed; // of the tasks
   char *const tiles;
-  std::uint32_t next = 0; // tasks handed over or taken
-  static constexpr int tickets_ahead = 3;
+  Cursor at;
+  bool has_wrapped = false;
+  static constexpr int ahead_of_compute = 4, ahead_of_loader = 3;
+  Key key; // of control
+  static constexpr int tickets_ahead = 2;
   std::uint64_t ticket[tickets_ahead];
   bool has_tickets = false;
 
 public:
+  const char **feeds = nullptr; // where the loader finds a task's weights: [slot][feeds_each]
+  int feeds_each = 0;
   std::uint64_t taken = 0, started = 0; // of the task that leads: for the trace
 };
 

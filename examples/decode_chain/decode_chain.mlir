@@ -4,19 +4,19 @@
 // What the layers read of the residual stream: bf16, and the sum of squares of each 8 columns.
 evt.device @start(%r: memref<?x256xf32>, %rb: memref<?x256xbf16>, %squares: memref<?x32xf32>) grid(%t, %j) {
   %token = affine.apply affine_map<(d0) -> (d0 * 8)>(%t)
-  %col = affine.apply affine_map<(d0) -> (d0 * 256)>(%j)
-  %group = affine.apply affine_map<(d0) -> (d0 * 32)>(%j)
-  %x = evt.load %r[%token, %col] : memref<?x256xf32> -> tensor<8x256xf32>
-  %x16 = arith.truncf %x : tensor<8x256xf32> to tensor<8x256xbf16>
-  %seen = arith.extf %x16 : tensor<8x256xbf16> to tensor<8x256xf32>
-  %square = arith.mulf %seen, %seen : tensor<8x256xf32>
-  %groups = tensor.expand_shape %square [[0], [1, 2]] output_shape [8, 32, 8]
-      : tensor<8x256xf32> into tensor<8x32x8xf32>
-  %none = arith.constant dense<0.0> : tensor<8x32xf32>
-  %part = linalg.reduce { arith.addf } ins(%groups : tensor<8x32x8xf32>) outs(%none : tensor<8x32xf32>)
+  %col = affine.apply affine_map<(d0) -> (d0 * 64)>(%j)
+  %group = affine.apply affine_map<(d0) -> (d0 * 8)>(%j)
+  %x = evt.load %r[%token, %col] : memref<?x256xf32> -> tensor<8x64xf32>
+  %x16 = arith.truncf %x : tensor<8x64xf32> to tensor<8x64xbf16>
+  %seen = arith.extf %x16 : tensor<8x64xbf16> to tensor<8x64xf32>
+  %square = arith.mulf %seen, %seen : tensor<8x64xf32>
+  %groups = tensor.expand_shape %square [[0], [1, 2]] output_shape [8, 8, 8]
+      : tensor<8x64xf32> into tensor<8x8x8xf32>
+  %none = arith.constant dense<0.0> : tensor<8x8xf32>
+  %part = linalg.reduce { arith.addf } ins(%groups : tensor<8x8x8xf32>) outs(%none : tensor<8x8xf32>)
       dimensions = [2]
-  evt.store %x16, %rb[%token, %col] : tensor<8x256xbf16> -> memref<?x256xbf16>
-  evt.store %part, %squares[%token, %group] : tensor<8x32xf32> -> memref<?x32xf32>
+  evt.store %x16, %rb[%token, %col] : tensor<8x64xbf16> -> memref<?x256xbf16>
+  evt.store %part, %squares[%token, %group] : tensor<8x8xf32> -> memref<?x32xf32>
 }
 
 evt.device @qkv(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %w: memref<?x512x256xbf16>, %q: memref<?x512xbf16>, %l: index) grid(%t, %j) {
@@ -204,7 +204,7 @@ evt.graph @decode_chain(%r: memref<?x256xf32>, %w_qkv: memref<?x512x256xbf16> {e
   %layers = evt.symbol "layers" (%w_qkv[0], %w_out[0], %w_gate[0], %w_up[0], %w_down[0])
     : memref<?x512x256xbf16>, memref<?x256x256xbf16>, memref<?x4608x256xbf16>, memref<?x4608x256xbf16>, memref<?x256x4608xbf16>
   %tiles = affine.apply affine_map<()[s0] -> (s0 ceildiv 8)>()[%tokens]
-  %c_start = arith.constant 1 : index
+  %c_start = arith.constant 4 : index
   %c_qkv = arith.constant 64 : index
   %c_hidden = arith.constant 32 : index
   %c_feed = arith.constant 576 : index
@@ -216,7 +216,7 @@ evt.graph @decode_chain(%r: memref<?x256xf32>, %w_qkv: memref<?x512x256xbf16> {e
   %h = evt.alloc(%tokens) : memref<?x4608xbf16>
   %part = evt.alloc(%tokens) : memref<2x?x256xf32>
   %pieces_done = evt.event(%layers, %tiles, %c_hidden) count(2) : !evt.event<?x?x?>
-  %started = evt.event(%tiles) count(1) : !evt.event<?>
+  %started = evt.event(%tiles) count(4) : !evt.event<?>
   %projected = evt.event(%layers, %tiles) count(64) : !evt.event<?x?>
   %added1 = evt.event(%layers, %tiles) count(32) : !evt.event<?x?>
   %activated = evt.event(%layers, %tiles, %c_pieces) count(288) : !evt.event<?x?x?>

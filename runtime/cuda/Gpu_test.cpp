@@ -1,5 +1,6 @@
 #include "runtime/cuda/FakeGpu_fixture.h"
 #include "runtime/cuda/KernelImage.h"
+#include "runtime/cuda/Session.h"
 
 #include <filesystem>
 #include <fstream>
@@ -54,6 +55,16 @@ TEST_F(FakeGpu, OtherArchitectures) {
             "graph 'row_sum' was compiled for sm_90a, the GPU Fake GPU has compute capability 9.3");
 }
 
+TEST_F(FakeGpu, RefusesExtentsBeyondItsIndices) {
+  Manifest manifest = artifact("row_sum").manifest;
+  Shapes shapes;
+  shapes.memories.push_back({{INT32_MAX, 4}, 0});
+  EXPECT_NO_THROW(checkExtents(manifest, shapes));
+  shapes.memories[0].dims[1] = int64_t(INT32_MAX) + 1;
+  EXPECT_EQ(messageOf(EVT_ERROR_ARGUMENT, [&] { checkExtents(manifest, shapes); }),
+            "dimension 1 of 'x' is 2147483648, required at most 2147483647 on the cuda target");
+}
+
 TEST_F(FakeGpu, ChoosesTheCubinThatFitsBest) {
   Manifest manifest = artifact("row_sum").manifest;
   auto add = [&](const char *name) {
@@ -86,7 +97,8 @@ TEST_F(FakeGpu, CubinsThatAreNone) {
   std::string file = broken.directory + "/kernel.sm_90a.cubin";
   broken.manifest.entry = "another";
   EXPECT_EQ(messageOf(EVT_ERROR_ARTIFACT, [&] { onGpu(broken); }),
-            file + ": has no kernel 'another': cuModuleGetFunction: CUDA_ERROR_NOT_FOUND: named symbol not found");
+            file +
+                ": has no kernel 'another_static': cuModuleGetFunction: CUDA_ERROR_NOT_FOUND: named symbol not found");
   fs::path folder = fs::path(testing::TempDir()) / ("cubin_" + std::to_string(getpid()));
   fs::create_directory(folder);
   std::ofstream(folder / "kernel.sm_90a.cubin") << "this is no image of a kernel";

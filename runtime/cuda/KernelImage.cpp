@@ -45,35 +45,44 @@ KernelImage::KernelImage(const Gpu &gpu, const Artifact &artifact) : gpu_(gpu), 
     throw Error(result == Result::outOfMemory ? EVT_ERROR_MEMORY : EVT_ERROR_INCOMPATIBLE,
                 path + ": " + driver.describe("cuModuleLoadData", result));
   try {
-    if (Result result = driver.ModuleGetFunction.raw(&function_, module_, manifest.entry.c_str());
-        result != Result::success)
-      throw Error(EVT_ERROR_ARTIFACT,
-                  path + ": has no kernel '" + manifest.entry + "': " + driver.describe("cuModuleGetFunction", result));
-    int fixedBytes = 0;
-    driver.FuncGetAttribute(&fixedBytes, FunctionAttribute::staticSharedBytes, function_);
-    uint64_t sharedBytes = uint64_t(section_.sharedBytes) + static_cast<unsigned>(fixedBytes);
-    if (sharedBytes > gpu.mostSharedBytes())
-      throw Error(EVT_ERROR_INCOMPATIBLE, "kernel of graph '" + manifest.graph + "' needs " +
-                                              std::to_string(sharedBytes) + " bytes of shared memory, the GPU " +
-                                              gpu.name() + " has " + std::to_string(gpu.mostSharedBytes()) +
-                                              " a block");
-    driver.FuncSetAttribute(function_, FunctionAttribute::dynamicSharedBytes, static_cast<int>(section_.sharedBytes));
-    int blocks = 0, registers = 0;
-    driver.FuncGetAttribute(&registers, FunctionAttribute::registers, function_);
-    driver.OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function_, static_cast<int>(section_.threads),
-                                                     static_cast<size_t>(section_.sharedBytes));
-    if (blocks < 1)
-      throw Error(EVT_ERROR_INCOMPATIBLE, "kernel of graph '" + manifest.graph + "' does not fit on an SM of " +
-                                              gpu.name() + ": a block has " + std::to_string(section_.threads) +
-                                              " threads of " + std::to_string(registers) + " registers and " +
-                                              std::to_string(sharedBytes) + " bytes of shared memory");
-    blocksPerMultiprocessor_ = static_cast<unsigned>(blocks);
+    for (size_t schedule = 0; schedule < functions_.size(); ++schedule)
+      if (manifest.schedules[schedule].supported)
+        prepare(manifest, path, schedule);
     defaultWorkers_ = gpu.multiprocessors();
     mostWorkers_ = blocksPerMultiprocessor_ * gpu.multiprocessors();
   } catch (...) {
     driver.ModuleUnload.raw(module_);
     throw;
   }
+}
+
+void KernelImage::prepare(const Manifest &manifest, const std::string &path, size_t schedule) {
+  const Driver &driver = gpu_.driver();
+  Function &function = functions_[schedule];
+  std::string name = manifest.entry + "_" + std::string(scheduleNames[schedule]);
+  if (Result result = driver.ModuleGetFunction.raw(&function, module_, name.c_str()); result != Result::success)
+    throw Error(EVT_ERROR_ARTIFACT,
+                path + ": has no kernel '" + name + "': " + driver.describe("cuModuleGetFunction", result));
+  int fixedBytes = 0;
+  driver.FuncGetAttribute(&fixedBytes, FunctionAttribute::staticSharedBytes, function);
+  uint64_t sharedBytes = uint64_t(section_.sharedBytes) + static_cast<unsigned>(fixedBytes);
+  if (sharedBytes > gpu_.mostSharedBytes())
+    throw Error(EVT_ERROR_INCOMPATIBLE, "kernel of graph '" + manifest.graph + "' needs " +
+                                            std::to_string(sharedBytes) + " bytes of shared memory, the GPU " +
+                                            gpu_.name() + " has " + std::to_string(gpu_.mostSharedBytes()) +
+                                            " a block");
+  driver.FuncSetAttribute(function, FunctionAttribute::dynamicSharedBytes, static_cast<int>(section_.sharedBytes));
+  int blocks = 0, registers = 0;
+  driver.FuncGetAttribute(&registers, FunctionAttribute::registers, function);
+  driver.OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, static_cast<int>(section_.threads),
+                                                   static_cast<size_t>(section_.sharedBytes));
+  if (blocks < 1)
+    throw Error(EVT_ERROR_INCOMPATIBLE, "kernel of graph '" + manifest.graph + "' does not fit on an SM of " +
+                                            gpu_.name() + ": a block has " + std::to_string(section_.threads) +
+                                            " threads of " + std::to_string(registers) + " registers and " +
+                                            std::to_string(sharedBytes) + " bytes of shared memory");
+  unsigned fits = static_cast<unsigned>(blocks);
+  blocksPerMultiprocessor_ = blocksPerMultiprocessor_ ? std::min(blocksPerMultiprocessor_, fits) : fits;
 }
 
 KernelImage::~KernelImage() { gpu_.driver().ModuleUnload.raw(module_); }
@@ -87,12 +96,13 @@ unsigned KernelImage::checkedWorkers(unsigned wanted) const {
   return wanted ? wanted : defaultWorkers_;
 }
 
-void KernelImage::launch(unsigned workers, std::span<const uint64_t> parameters, Stream stream) const {
+void KernelImage::launch(evt_schedule schedule, unsigned workers, std::span<const uint64_t> parameters,
+                         Stream stream) const {
   size_t bytes = parameters.size_bytes();
   void *extra[] = {launchParamBufferPointer, const_cast<uint64_t *>(parameters.data()), launchParamBufferSize, &bytes,
                    launchParamEnd};
-  gpu_.driver().LaunchKernel(function_, workers, 1u, 1u, section_.threads, 1u, 1u, section_.sharedBytes, stream,
-                             static_cast<void **>(nullptr), static_cast<void **>(extra));
+  gpu_.driver().LaunchKernel(functions_[schedule], workers, 1u, 1u, section_.threads, 1u, 1u, section_.sharedBytes,
+                             stream, static_cast<void **>(nullptr), static_cast<void **>(extra));
 }
 
 } // namespace evt::runtime::cuda

@@ -1,10 +1,11 @@
-// An artifact's kernel, loaded on a GPU and ready to be launched.
+// An artifact's kernels, one a schedule, loaded on a GPU and ready to be launched.
 #ifndef EVT_RUNTIME_CUDA_KERNELIMAGE_H
 #define EVT_RUNTIME_CUDA_KERNELIMAGE_H
 
 #include "runtime/artifact/Artifact.h"
 #include "runtime/cuda/Gpu.h"
 
+#include <array>
 #include <span>
 #include <string>
 
@@ -28,13 +29,15 @@ public:
   // Throws Error (option) if that many blocks cannot be resident at once.
   unsigned checkedWorkers(unsigned wanted) const;
 
-  void launch(unsigned workers, std::span<const uint64_t> parameters, Stream stream) const;
+  void launch(evt_schedule schedule, unsigned workers, std::span<const uint64_t> parameters, Stream stream) const;
 
 private:
+  void prepare(const Manifest &manifest, const std::string &path, size_t schedule);
+
   const Gpu &gpu_;
   CudaSection section_;
   Module module_ = nullptr;
-  Function function_ = nullptr;
+  std::array<Function, scheduleNames.size()> functions_{}; // of the schedules the artifact supports
   unsigned blocksPerMultiprocessor_ = 0, defaultWorkers_ = 0, mostWorkers_ = 0;
 };
 

@@ -25,6 +25,15 @@ uint64_t nanoseconds(double seconds) { return static_cast<uint64_t>(seconds * 1e
 
 } // namespace
 
+void checkExtents(const Manifest &manifest, const Shapes &shapes) {
+  for (size_t m = 0; m < shapes.memories.size(); ++m)
+    for (size_t d = 0; d < shapes.memories[m].dims.size(); ++d)
+      if (int64_t extent = shapes.memories[m].dims[d]; extent > INT32_MAX)
+        throw Error(EVT_ERROR_ARGUMENT, "dimension " + std::to_string(d) + " of '" + manifest.memories[m].name +
+                                            "' is " + std::to_string(extent) + ", required at most " +
+                                            std::to_string(INT32_MAX) + " on the cuda target");
+}
+
 evt_cuda_launch launchHeader(const Lane &lane, const Request &request) {
   evt_cuda_launch header{};
   header.abi_version = EVT_ABI_VERSION;
@@ -131,6 +140,7 @@ Binding Session::prepare(std::span<const evt_value> values, const LaunchOptions 
   checkSupported(options);
   checkUsable();
   Binding binding = bindArguments(manifest_, values, {{kDLCUDA, gpu_.number()}, options.stream == nullptr});
+  checkExtents(manifest_, binding.shapes);
   Gpu::Scope scope(gpu_);
   checkOnDevice(binding);
   Stream stream = static_cast<Stream>(options.stream);
@@ -162,7 +172,7 @@ LaunchStats Session::launchOn(Stream stream, const Request &request) {
   memories.insert(memories.end(), buffers.begin(), buffers.end());
   std::vector<uint64_t> parameters =
       packParameters(launchHeader(*caller.lane, request), memories, binding.symbols, caller.lane->workspace.regions());
-  on_->image.launch(request.workers, parameters, stream);
+  on_->image.launch(request.schedule, request.workers, parameters, stream);
   caller.binding = binding;
   caller.schedule = request.schedule;
   caller.workers = request.workers;

@@ -126,7 +126,7 @@ void SynchronousLaunch::start() {
   }
   std::vector<uint64_t> parameters = packParameters(header, memories_, request_.binding.symbols, regions_);
   driver_.EventRecord(on_.signals.begin, stream);
-  on_.image.launch(request_.workers, parameters, stream);
+  on_.image.launch(request_.schedule, request_.workers, parameters, stream);
   driver_.EventRecord(on_.signals.end, stream);
 }
 

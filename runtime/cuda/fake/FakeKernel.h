@@ -90,13 +90,17 @@ inline void runBlock(const void *parameters, uint32_t block, size_t memories, si
 
 } // namespace fakecuda
 
-#define FAKE_CUDA_KERNEL(memories, symbols, regions)                                                                   \
-  extern "C" void evt_kernel(const void *parameters, uint32_t block) {                                                 \
+#define FAKE_CUDA_ENTRY(name, memories, symbols, regions)                                                              \
+  extern "C" void name(const void *parameters, uint32_t block) {                                                       \
     fakecuda::runBlock(parameters, block, memories, symbols, regions, evt_kernel_worker);                              \
   }                                                                                                                    \
   extern "C" {                                                                                                         \
-  extern const uint32_t evt_kernel_parameter_bytes;                                                                    \
-  const uint32_t evt_kernel_parameter_bytes = sizeof(evt_cuda_launch) + 8 * ((memories) + (symbols) + (regions));      \
+  extern const uint32_t name##_parameter_bytes;                                                                        \
+  const uint32_t name##_parameter_bytes = sizeof(evt_cuda_launch) + 8 * ((memories) + (symbols) + (regions));          \
   }
+#define FAKE_CUDA_KERNEL(memories, symbols, regions)                                                                   \
+  FAKE_CUDA_ENTRY(evt_kernel_static, memories, symbols, regions)                                                       \
+  FAKE_CUDA_ENTRY(evt_kernel_ticket, memories, symbols, regions)                                                       \
+  FAKE_CUDA_ENTRY(evt_kernel_dynamic, memories, symbols, regions)
 
 #endif

@@ -26,7 +26,7 @@ ALLOWED = {
     "compiler/layout": ["compiler/ir"],
     "compiler/analysis": ["compiler/ir", "compiler/layout"],
     "compiler/transforms": ["compiler/ir", "compiler/layout", "compiler/analysis"],
-    "compiler/roles": ["compiler/ir"],
+    "compiler/roles": ["compiler/ir", "compiler/layout"],
     "compiler/emit": ["compiler/ir", "compiler/layout", "compiler/analysis", "compiler/roles", ABI],
     "compiler/builder": ["compiler/ir", "include"],
     "compiler/pipeline": ["compiler", "include"],

@@ -483,6 +483,8 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   kernel.threads = streams.streams() ? cudaStreamingThreads : cudaThreads;
   std::string threads = std::string("evt::block_threads(") + (streams.streams() ? "true" : "false") + ")";
   out.line("static_assert(", threads, " == ", kernel.threads, " && evt::Task::max_coords == ", cudaCoordLimit, ");");
+  out.line("static_assert(evt::packed_rows == ", layout::packedRows,
+           " && evt::packed_columns == ", layout::packedColumns, ");");
   out.line("static_assert(Code<EVT_STATIC>::Kernel::layout.tiles() + ", shared.tiles, " == ", kernel.sharedBytes, ");");
   for (auto [name, constant] :
        {std::pair("static", "EVT_STATIC"), {"ticket", "EVT_TICKET"}, {"dynamic", "EVT_DYNAMIC"}}) {

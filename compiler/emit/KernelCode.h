@@ -38,6 +38,8 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts);
 
 /// The manifest, but for what only the compiled file knows (`files`, `cpu`).
 nlohmann::ordered_json emitManifest(const GraphCode &graph, const ScheduleFacts &facts);
+/// Adds to it that these arguments are packed, and how, also as a layout (compiler/layout).
+void statePacked(nlohmann::ordered_json &manifest, const GraphCode &graph, llvm::ArrayRef<unsigned> packed);
 
 /// The version of the tool that writes manifests.
 inline constexpr const char *toolVersion = "0.1.0";

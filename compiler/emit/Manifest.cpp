@@ -1,6 +1,8 @@
 // The manifest of an artifact: docs/design/artifact.md.
 #include "KernelCode.h"
 
+#include "compiler/layout/PackedWeights.h"
+
 #include "mlir/IR/AffineMap.h"
 
 using namespace mlir;
@@ -195,6 +197,19 @@ nlohmann::ordered_json emitManifest(const GraphCode &graph, const ScheduleFacts 
   m["queue_bound"] = total;
   m["obligations"] = facts.obligations;
   return m;
+}
+
+void statePacked(nlohmann::ordered_json &manifest, const GraphCode &graph, llvm::ArrayRef<unsigned> packed) {
+  ir::GraphOp op = graph.signature.graph;
+  for (unsigned argument : packed) {
+    json &j = manifest["arguments"][argument];
+    j["packed"] = {layout::packedRows, layout::packedColumns};
+    auto known = [&](int64_t d) { return ShapedType::isDynamic(d) ? std::nullopt : std::optional(d); };
+    llvm::ArrayRef<int64_t> dims = cast<MemRefType>(op.getBody().getArgument(argument).getType()).getShape();
+    // Dimensions that are not whole tiles have no packed layout; a launch refuses them.
+    if (auto block = layout::packedBlock(known(dims[dims.size() - 2]), known(dims.back())))
+      j["layout"] = layout::print(*block);
+  }
 }
 
 } // namespace evt::emit

@@ -96,7 +96,7 @@ void emitFeed(ir::DeviceOp device, const roles::StreamedProduct &product, CodeWr
     ir::LoadOp load = w.load;
     for (int64_t f = 0; f < w.fragments; ++f)
       out.line("from[", next++, "] = reinterpret_cast<const char *>(evt::packed(", index.name(load.getMemory()), ", {",
-               offsets(index, load.getOffsets(), f ? num(8 * f) : "", ""), "}));");
+               offsets(index, load.getOffsets(), f ? num(layout::packedRows * f) : "", ""), "}));");
   }
   out.line("}");
   out.line("}");
@@ -140,7 +140,8 @@ void emitRows(ir::DeviceOp device, const roles::StreamedProduct &product, CodeWr
   out.line("#pragma unroll");
   out.line("for (int b = 0; b < ", blocks, "; ++b)");
   out.line("  column[", isOneRow ? "s * " + num(blocks) + " + " : "", "b] = (int)(",
-           index.name(load.getOffsets().back()), ") + (warp * ", blocks, " + b) * 32 + c * 8;");
+           index.name(load.getOffsets().back()), ") + (warp * ", blocks, " + b) * ", layout::packedColumns, " + c * ",
+           layout::laneElements, ";");
   if (!isOneRow)
     out.line("row.pieces(rows + s * ", blocks, ", column);");
   out.line("}");

@@ -261,12 +261,14 @@ std::string StreamPlan::text(const GraphCode &graph) const {
       kept += (kept.empty() ? "" : ", ") + cast<StringAttr>(device.getCoordNames()[c]).getValue().str();
     out += "streams\n  loader    " + weights + ": " + std::to_string(p.stages * p.fragments()) + " stages of " +
            std::to_string(p.stageBytes()) + " bytes a task\n  compute   keeps its rows while only " + kept +
-           (p.streaming.size() == 1 ? " changes" : " change") + ", " + std::to_string(p.stages * p.blocks() * 16) +
+           (p.streaming.size() == 1 ? " changes" : " change") + ", " +
+           std::to_string(p.stages * p.blocks() * layout::laneElements * layout::packedElementBytes) +
            " bytes a thread\n  epilogue  " + std::to_string(p.fragments()) +
            (p.fragments() == 1 ? " fragment" : " fragments") + " of 8 x 8 sums\n";
   }
   for (unsigned argument : packed)
-    out += "packed: " + op.getArgName(argument).str() + ", tiles of 8 x 32\n";
+    out += "packed: " + op.getArgName(argument).str() + ", tiles of " + std::to_string(layout::packedRows) + " x " +
+           std::to_string(layout::packedColumns) + "\n";
   return out;
 }
 

@@ -159,8 +159,7 @@ LogicalResult lower(Program &program, const Options &options) {
       program.manifest["target"] = "cuda";
       program.manifest["kernel"] = "explain.so";
       program.manifest["cuda"] = {{"threads", kernel.threads}, {"shared_bytes", kernel.sharedBytes}};
-      for (unsigned argument : kernel.packed)
-        program.manifest["arguments"][argument]["packed"] = {8, 32};
+      emit::statePacked(program.manifest, graph, kernel.packed);
     } else {
       program.source = emit::emitKernel(graph, program.facts);
     }

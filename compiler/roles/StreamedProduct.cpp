@@ -209,14 +209,14 @@ private:
     if (!llvm::all_of(offsets, isArithmetic) || !llvm::all_of(rows.getOffsets(), isArithmetic))
       return refuse("where a tile begins is not arithmetic of coordinates");
     if (!isDivisible(offsets[offsets.size() - 2], weightRows) || !isDivisible(offsets.back(), packedColumns) ||
-        !isDivisible(rows.getOffsets().back(), 8))
+        !isDivisible(rows.getOffsets().back(), layout::laneElements))
       return refuse("a tile begins inside a packed tile");
     for (auto [d, offset] : llvm::enumerate(offsets))
       if (slopeOf(offset, plan.loop.getInductionVar()) != (d + 1 == offsets.size() ? 1 : 0))
         return refuse("its weights do not follow each other along K");
     auto rowType = cast<MemRefType>(rows.getMemory().getType());
-    if (rowType.getDimSize(rowType.getRank() - 1) % 8)
-      return refuse("its rows have a length that is no multiple of 8");
+    if (rowType.getDimSize(rowType.getRank() - 1) % layout::laneElements)
+      return refuse("its rows have a length that is no multiple of " + std::to_string(layout::laneElements));
     plan.weights.push_back({weights, memory.getArgNumber(), b.getDimSize(0) / weightRows});
     for (Operation *op : {product.getOperation(), rows.getOperation(), weights.getOperation(),
                           product.getInputs()[0].getDefiningOp(), product.getInputs()[1].getDefiningOp()})

@@ -24,6 +24,7 @@
 #pragma once
 
 #include "compiler/ir/Evt.h"
+#include "compiler/layout/PackedWeights.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -34,8 +35,8 @@ namespace evt::roles {
 
 /// Rows of a tile that streams: the tokens of one task.
 inline constexpr int64_t tokenRows = 8;
-/// Rows of weights in one fragment, and columns that one lane's 16 bytes are a quarter of: the packed tile is 8 x 32.
-inline constexpr int64_t weightRows = 8, packedColumns = 32;
+/// Rows of weights in one fragment, and columns that one lane's 16 bytes are a quarter of: those of a packed tile.
+inline constexpr int64_t weightRows = layout::packedRows, packedColumns = layout::packedColumns;
 /// Warps that share the columns of a stage.
 inline constexpr int64_t computeWarps = 8;
 /// Registers of activations a thread may hold, in pieces of 16 bytes.
@@ -59,7 +60,7 @@ struct StreamedProduct {
   std::vector<unsigned> streaming;
 
   int64_t blocks() const { return step / (computeWarps * packedColumns); } // 16-byte pieces of a lane in a stage
-  int64_t stageBytes() const { return weightRows * step * 2; }
+  int64_t stageBytes() const { return step / packedColumns * layout::packedTileBytes; }
   int64_t fragments() const {
     int64_t n = 0;
     for (const Weight &w : weights)

@@ -70,7 +70,10 @@ struct Ring {
   }
 };
 
-/// The packed place of row `offset[Rank-2]`, a multiple of 8, and column `offset[Rank-1]`, a multiple of 32.
+/// A packed tile; the emitted source checks that it is what the compiler has in mind (compiler/layout).
+inline constexpr int packed_rows = 8, packed_columns = 32;
+
+/// The packed place of row `offset[Rank-2]` and column `offset[Rank-1]`, where a packed tile begins.
 template <class T, int Rank>
 __device__ inline const T *packed(const Memory<T, Rank> &m, const std::int64_t (&offset)[Rank]) {
   std::int64_t lead = 0;
@@ -78,7 +81,7 @@ __device__ inline const T *packed(const Memory<T, Rank> &m, const std::int64_t (
   for (int d = 0; d < Rank - 2; ++d)
     lead = lead * m.dims[d] + offset[d];
   const std::int64_t rows = m.dims[Rank - 2], columns = m.dims[Rank - 1];
-  return m.data + lead * rows * columns + offset[Rank - 2] * columns + offset[Rank - 1] * 8;
+  return m.data + lead * rows * columns + offset[Rank - 2] * columns + offset[Rank - 1] * packed_rows;
 }
 
 //===-- rows and products -----------------------------------------------------------------------------------------===//

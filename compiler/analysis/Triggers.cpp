@@ -66,11 +66,37 @@ isl::map awaitedElements(const TaskGraph &graph, int index, unsigned wait) {
   return waited.intersect_range(notified).coalesce();
 }
 
-std::optional<std::string> wokenTasks(const TaskGraph &graph, int index, unsigned wait, const std::string &statement) {
+unsigned sharedTail(const TaskGraph &graph, int index) {
+  const Call &call = at(graph.calls, index);
+  if (call.ragged || !allExact(call))
+    return 0;
+  isl::set tasks = tasksOf(graph, call);
+  auto dims = static_cast<unsigned>(call.coordNames.size());
+  unsigned tail = dims - call.iterationDims;
+  for (unsigned wait = 0; wait < call.waits.size(); ++wait) {
+    isl::map awaited = awaitedElements(graph, index, wait);
+    for (; tail > 0; --tail) {
+      // What any of them waits for, all do.
+      isl::map together = isl::manage(isl_map_from_domain_and_range(tasks.copy(), tasks.copy()));
+      for (unsigned dim = 0; dim < dims - tail; ++dim)
+        together = isl::manage(
+            isl_map_equate(together.release(), isl_dim_in, static_cast<int>(dim), isl_dim_out, static_cast<int>(dim)));
+      if (together.apply_range(awaited).is_subset(awaited))
+        break;
+    }
+  }
+  return tail;
+}
+
+std::optional<std::string> wokenTasks(const TaskGraph &graph, int index, unsigned wait, const std::string &statement,
+                                      unsigned tail) {
   const Call &call = at(graph.calls, index);
   if (!call.waits.at(wait).exact)
     return std::nullopt;
   isl::map woken = awaitedElements(graph, index, wait).reverse();
+  if (tail > 0)
+    woken = isl::manage(
+        isl_map_project_out(woken.release(), isl_dim_out, static_cast<unsigned>(call.coordNames.size()) - tail, tail));
   // The element's coordinates are parameters of the code. It is in the shape; whether anyone waits for it is asked.
   isl::multi_id names = coordinateNames(woken.domain().space(), "e");
   isl::set shape = at(graph.events, call.waits[wait].event).shape.intersect_params(graph.context);

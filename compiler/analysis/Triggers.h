@@ -26,10 +26,15 @@ namespace evt {
 /// not known (the event's notifies or count rest on data), all elements of the wait.
 isl::map awaitedElements(const TaskGraph &graph, int call, unsigned wait);
 
+/// How many of the last grid coordinates have no say in what a task waits for. Tasks that differ in these only become
+/// ready together: one counter and one range of task indices serve them all. 0 for a ragged call.
+unsigned sharedTail(const TaskGraph &graph, int call);
+
 /// Loops over the tasks of `call` that wait for element (e0, e1, …) through its wait number `wait`; `statement(c0, …);`
-/// for each, c0, … being the task's coordinates. Tasks of a ragged call that do not exist are among them. None if
-/// the wait's element is read from memory.
-std::optional<std::string> wokenTasks(const TaskGraph &graph, int call, unsigned wait, const std::string &statement);
+/// for each, c0, … being the task's coordinates but the last `tail`, which is at most sharedTail. Tasks of a ragged
+/// call that do not exist are among them. None if the wait's element is read from memory.
+std::optional<std::string> wokenTasks(const TaskGraph &graph, int call, unsigned wait, const std::string &statement,
+                                      unsigned tail = 0);
 
 /// Loops over the tasks of `call` that wait for nothing. None if a wait's element is read from memory.
 std::optional<std::string> rootTasks(const TaskGraph &graph, int call, const std::string &statement);

@@ -31,6 +31,32 @@ TEST(Triggers, EveryChunkOfARowIsNeeded) {
   EXPECT_EQ(neededElements(graph, 1), "(k + 63) / 64");
 }
 
+TEST(Triggers, TasksThatWaitForTheSameWakeTogether) {
+  EXPECT_EQ(sharedTail(test::rowSum(), 1), 0u); // each row has an element of its own
+  TaskGraph graph = test::chainedMatmuls();
+  ASSERT_EQ(sharedTail(graph, 1), 1u); // all columns of a row of tiles
+  EXPECT_EQ(wokenTasks(graph, 1, 0, "push", 1), "push(e0);\n");
+  EXPECT_EQ(sharedTail(graph, 0), 2u); // it waits for nothing
+}
+
+TEST(Triggers, OneOfSeveralWaitsCanTellTasksApart) {
+  GraphText text;
+  text.symbol("n", 1, 1 << 20);
+  text.event("all", "{ E0[] }", "{ E0[] -> 1 }").event("half", "{ E1[h] : 0 <= h <= 1 }", "{ E1[h] -> 1 }");
+  text.call("begin", {"i"}, "{ C0[i] : i = 0 }", "{ C0[i] -> [0, i, 0, 0] }").notifies("{ C0[i] -> E0[] }");
+  text.call("halves", {"h"}, "{ C1[h] : 0 <= h <= 1 }", "{ C1[h] -> [1, h, 0, 0] }").notifies("{ C1[h] -> E1[h] }");
+  text.call("end", {"i", "h", "j"}, "{ C2[i, h, j] : 0 <= i < n and 0 <= h <= 1 and 0 <= j < 5 }",
+            "{ C2[i, h, j] -> [2, i, h, j] }")
+      .waits("{ C2[i, h, j] -> E0[] }")
+      .waits("{ C2[i, h, j] -> E1[h] }");
+  ASSERT_EQ(sharedTail(text.graph, 2), 1u);
+  EXPECT_EQ(wokenTasks(text.graph, 2, 0, "push", 1), "for (int64_t c0 = 0; c0 < n; c0 += 1)\n"
+                                                     "  for (int64_t c1 = 0; c1 <= 1; c1 += 1)\n"
+                                                     "    push(c0, c1);\n");
+  EXPECT_EQ(wokenTasks(text.graph, 2, 1, "push", 1), "for (int64_t c0 = 0; c0 < n; c0 += 1)\n"
+                                                     "  push(c0, e0);\n");
+}
+
 TEST(Triggers, FirstLayerIsARoot) {
   TaskGraph graph = test::layers();
   EXPECT_EQ(rootTasks(graph, 0, "push"), "push(0);\n");

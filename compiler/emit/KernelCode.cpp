@@ -213,7 +213,7 @@ void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, const TaskFor
   emitTasks(graph, forms, out);
   std::string refusal = facts.dynamicRefusal();
   if (refusal.empty()) {
-    emitTriggers(graph, facts.triggers, out);
+    emitTriggers(graph, facts.triggers, facts.sharedTail, out);
   } else {
     for (auto [e, event] : llvm::enumerate(s.events)) {
       ir::EventOp counters = event;

@@ -12,6 +12,7 @@ namespace evt::emit {
 struct ScheduleFacts {
   Carried carried;
   Triggers triggers;
+  std::vector<unsigned> sharedTail;     // of each call: last coordinates that do not change what a task waits for
   std::vector<bool> mayStartReady;      // of each call: some task might wait for nothing
   std::vector<std::string> obligations; // by name, for the manifest
   bool verified = false;                // obligations are all that is not proved

@@ -265,7 +265,8 @@ void emitProtocols(const GraphCode &graph, CodeWriter &out) {
   out.line();
 }
 
-void emitTriggers(const GraphCode &graph, const Triggers &triggers, CodeWriter &out) {
+void emitTriggers(const GraphCode &graph, const Triggers &triggers, const std::vector<unsigned> &sharedTail,
+                  CodeWriter &out) {
   const ir::Signature &s = graph.signature;
   for (unsigned k = 0; k < s.calls.size(); ++k) {
     ir::CallOp call = s.calls[k];
@@ -273,16 +274,25 @@ void emitTriggers(const GraphCode &graph, const Triggers &triggers, CodeWriter &
     bool single = llvm::hasSingleElement(waits) && !llvm::is_contained((*waits.begin()).getIsRange(), true) &&
                   !call.getRaggedGuard();
     std::string ragged = call.isRagged() ? ", const Groups" + num(k) + " &groups" : "";
+    std::string params, names, count;
+    auto coords = graph.coordList(k), extents = graph.extentList(k);
+    for (unsigned i = 0; i < coords.size(); ++i) {
+      bool isShared = i + sharedTail[k] >= coords.size();
+      params += isShared ? "" : ", int64_t " + coords[i];
+      names += ", " + (isShared ? "0" : coords[i]);
+      if (isShared)
+        count += (count.empty() ? ", " : " * ") + ("evt::most(" + extents[i] + ", 0)");
+    }
     out.line("// An element that ", s.callName(k), " waits for is complete.");
-    out.line("EVT_FN inline void ready_", k, "(evt::DynamicWorker &w, const Program &P", ragged, graph.coordParams(k),
-             ") {");
-    out.line("const int64_t task = linear_", k, "(P", call.isRagged() ? ", groups" : "", graph.coordNames(k), ");");
+    out.line("EVT_FN inline void ready_", k, "(evt::DynamicWorker &w, const Program &P", ragged, params, ") {");
+    out.line("const int64_t task = linear_", k, "(P", call.isRagged() ? ", groups" : "", names, ");");
+    std::string push = "w.push(" + num(k) + ", task" + count + ");";
     if (single) {
-      out.line("w.push(", k, ", task);");
+      out.line(push);
     } else {
       out.line("evt::Counting need{w};");
-      out.line("waits_", k, "(need, P", graph.coordNames(k), ");");
-      out.line("if (evt::Worker::arrive(P.j", k, " + task) == need.elements) w.push(", k, ", task);");
+      out.line("waits_", k, "(need, P", names, ");");
+      out.line("if (evt::Worker::arrive(P.j", k, " + task) == need.elements) ", push);
     }
     out.line("}");
   }
@@ -325,12 +335,18 @@ void emitTriggers(const GraphCode &graph, const Triggers &triggers, CodeWriter &
       if (call.isRagged())
         out.line("const Groups", k, " groups(w, P.m", s.memoryOf(call.getRaggedTable()), ", ",
                  (int64_t)call.getRaggedBy(), ");");
-      out.line("[[maybe_unused]] const auto ready = [&](", graph.coordParamList(k), ") {");
+      std::string params, names;
+      auto coords = graph.coordList(k);
+      for (unsigned i = 0; i + sharedTail[k] < coords.size(); ++i) {
+        params += (i ? ", int64_t " : "int64_t ") + coords[i];
+        names += ", " + coords[i];
+      }
+      out.line("[[maybe_unused]] const auto ready = [&](", params, ") {");
       if (call.isRagged())
         out.line("if (c1 < groups.offsets[c0 + 1] - groups.offsets[c0]) ready_", k, "(w, P, groups",
                  graph.coordNames(k), ");");
       else
-        out.line("ready_", k, "(w, P", graph.coordNames(k), ");");
+        out.line("ready_", k, "(w, P", names, ");");
       out.line("};");
       if (guards)
         out.line("born_", k, "(w, P, groups, ready);");

@@ -8,7 +8,8 @@ namespace evt::emit {
 
 /// Where the waiters of an element are found, for the dynamic schedule. One per (call, wait of the call).
 struct Trigger {
-  /// C++ that calls `ready(l0, c0, ...)` for every task waiting for element (e0, e1, ...), over the symbols by name.
+  /// C++ that calls `ready(l0, c0, ...)` for every task waiting for element (e0, e1, ...), over the symbols by name;
+  /// for tasks that wait for the same, which differ in their last coordinates, once and without those.
   std::string code;
   /// Why there is none; the program cannot run under the dynamic schedule then.
   std::string refusal;
@@ -24,6 +25,7 @@ void emitNotifies(const GraphCode &graph, const std::vector<bool> &proved, CodeW
 /// `waits_K<Use>(use, P, coords)` and `notifies_K<Use>(use, P, coords)` of every call.
 void emitProtocols(const GraphCode &graph, CodeWriter &out);
 /// `ready_K(w, P, coords)` of every call and `complete_E(w, P, a0, ...)` of every event.
-void emitTriggers(const GraphCode &graph, const Triggers &triggers, CodeWriter &out);
+void emitTriggers(const GraphCode &graph, const Triggers &triggers, const std::vector<unsigned> &sharedTail,
+                  CodeWriter &out);
 
 } // namespace evt::emit

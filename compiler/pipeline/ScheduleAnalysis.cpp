@@ -51,6 +51,8 @@ LogicalResult analyseSchedules(const Extraction &model, emit::ScheduleFacts &fac
     facts.carried.push_back(carriedCoordinates(model.graph, k));
     facts.mayStartReady.push_back(mayStartReady(model.graph, k));
     auto &triggers = facts.triggers.emplace_back();
+    unsigned tail = sharedTail(model.graph, k);
+    facts.sharedTail.push_back(tail);
     // The model makes implied waits explicit: a ragged call's guard, and the guard of a count in memory.
     unsigned next = call.getRaggedGuard() ? 1 : 0;
     for (ir::WaitOp wait : call.getProtocol().front().getOps<ir::WaitOp>()) {
@@ -58,7 +60,7 @@ LogicalResult analyseSchedules(const Extraction &model, emit::ScheduleFacts &fac
       ir::EventOp op = s.events[event];
       if (op.getGuard())
         ++next;
-      auto code = wokenTasks(model.graph, k, next++, "ready");
+      auto code = wokenTasks(model.graph, k, next++, "ready", tail);
       emit::Trigger trigger;
       if (!code)
         trigger.refusal = s.callName(k) + " waits for an element of " + op.getName().str() +

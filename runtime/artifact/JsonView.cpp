@@ -76,6 +76,15 @@ int64_t JsonView::integer(int64_t least, int64_t most) const {
   return found;
 }
 
+double JsonView::positive() const {
+  if (!value_->is_number())
+    fail("found " + kind() + ", required a number");
+  double found = value_->get<double>();
+  if (!(found > 0 && found <= std::numeric_limits<double>::max()))
+    fail("found " + value_->dump() + ", required a number above 0");
+  return found;
+}
+
 std::string JsonView::string() const {
   if (!value_->is_string())
     fail("found " + kind() + ", required a string");

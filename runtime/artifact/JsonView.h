@@ -25,6 +25,7 @@ public:
 
   int64_t integer(int64_t least = std::numeric_limits<int64_t>::min(),
                   int64_t most = std::numeric_limits<int64_t>::max()) const;
+  double positive() const;    // a number above 0, finite
   std::string string() const; // never empty, no control characters
   bool boolean() const;
 

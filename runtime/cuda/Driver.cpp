@@ -79,6 +79,12 @@ Driver::Driver(const std::string &library) {
   second(StreamDestroy, "cuStreamDestroy");
   plain(StreamSynchronize, "cuStreamSynchronize");
   plain(StreamIsCapturing, "cuStreamIsCapturing");
+  second(StreamBeginCapture, "cuStreamBeginCapture");
+  plain(StreamEndCapture, "cuStreamEndCapture");
+  plain(GraphInstantiateWithFlags, "cuGraphInstantiateWithFlags");
+  plain(GraphLaunch, "cuGraphLaunch");
+  plain(GraphExecDestroy, "cuGraphExecDestroy");
+  plain(GraphDestroy, "cuGraphDestroy");
   plain(ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode");
   plain(EventCreate, "cuEventCreate");
   second(EventDestroy, "cuEventDestroy");

@@ -27,6 +27,8 @@ using Module = struct CUmod_st *;
 using Function = struct CUfunc_st *;
 using Stream = struct CUstream_st *;
 using Event = struct CUevent_st *;
+using Graph = struct CUgraph_st *;
+using GraphExec = struct CUgraphExec_st *;
 
 // CUresult; those that are told apart.
 enum class Result : int {
@@ -51,6 +53,7 @@ enum class Result : int {
 // CUdevice_attribute
 enum class DeviceAttribute : int {
   multiprocessorCount = 16,
+  l2Bytes = 38,
   capabilityMajor = 75,
   capabilityMinor = 76,
   sharedBytesPerBlock = 97, // with opt-in
@@ -129,6 +132,12 @@ public:
   Entry<Stream> StreamDestroy;
   Entry<Stream> StreamSynchronize;
   Entry<Stream, unsigned *> StreamIsCapturing;
+  Entry<Stream, int> StreamBeginCapture;
+  Entry<Stream, Graph *> StreamEndCapture;
+  Entry<GraphExec *, Graph, unsigned long long> GraphInstantiateWithFlags;
+  Entry<GraphExec, Stream> GraphLaunch;
+  Entry<GraphExec> GraphExecDestroy;
+  Entry<Graph> GraphDestroy;
   Entry<int *> ThreadExchangeStreamCaptureMode;
   Entry<Event *, unsigned> EventCreate;
   Entry<Event> EventDestroy;

@@ -1,7 +1,5 @@
 #include "runtime/cuda/Gpu.h"
 
-#include "runtime/Error.h"
-
 namespace evt::runtime::cuda {
 
 Gpu::Gpu(std::shared_ptr<const Driver> driver) : driver_(std::move(driver)) {
@@ -23,6 +21,7 @@ Gpu::Gpu(std::shared_ptr<const Driver> driver) : driver_(std::move(driver)) {
   minor_ = attribute(DeviceAttribute::capabilityMinor);
   multiprocessors_ = static_cast<unsigned>(attribute(DeviceAttribute::multiprocessorCount));
   mostSharedBytes_ = static_cast<unsigned>(attribute(DeviceAttribute::sharedBytesPerBlock));
+  cacheBytes_ = static_cast<size_t>(attribute(DeviceAttribute::l2Bytes));
   driver_->DevicePrimaryCtxRetain(&context_, ordinal_);
 }
 
@@ -49,10 +48,14 @@ std::string describeGpu(const std::string &library) {
     return text + ", " + gpu.name() + " (compute capability " + std::to_string(gpu.major()) + "." +
            std::to_string(gpu.minor()) + ", " + std::to_string(gpu.multiprocessors()) + " SMs)";
   } catch (const Error &error) {
-    std::string text = error.what(), prefix = "graph needs a ";
-    size_t colon = text.find(": ");
-    return "none: " + (text.starts_with(prefix) && colon != std::string::npos ? text.substr(colon + 2) : text);
+    return "none: " + whyNoGpu(error);
   }
+}
+
+std::string whyNoGpu(const Error &error) {
+  std::string text = error.what(), prefix = "graph needs a ";
+  size_t colon = text.find(": ");
+  return text.starts_with(prefix) && colon != std::string::npos ? text.substr(colon + 2) : text;
 }
 
 } // namespace evt::runtime::cuda

@@ -3,6 +3,7 @@
 #ifndef EVT_RUNTIME_CUDA_GPU_H
 #define EVT_RUNTIME_CUDA_GPU_H
 
+#include "runtime/Error.h"
 #include "runtime/cuda/Driver.h"
 
 #include <memory>
@@ -25,6 +26,7 @@ public:
   int minor() const { return minor_; }
   unsigned multiprocessors() const { return multiprocessors_; }
   unsigned mostSharedBytes() const { return mostSharedBytes_; } // of one block
+  size_t cacheBytes() const { return cacheBytes_; }             // of the L2 cache that all SMs share
 
   // The GPU's context is current on this thread as long as this lives, and what the thread does is no part of a capture
   // of another stream, nor forbidden by one.
@@ -47,10 +49,14 @@ private:
   std::string name_;
   int major_ = 0, minor_ = 0;
   unsigned multiprocessors_ = 0, mostSharedBytes_ = 0;
+  size_t cacheBytes_ = 0;
 };
 
 // For people: "driver for CUDA 13.0, NVIDIA H200 (compute capability 9.0, 132 SMs)", or why there is no GPU.
 std::string describeGpu(const std::string &library = driverLibrary);
+
+// What an error of openDriver or Gpu says, for somebody who has no graph: "the CUDA driver finds none".
+std::string whyNoGpu(const Error &error);
 
 } // namespace evt::runtime::cuda
 

@@ -7,6 +7,7 @@
 #include "tools/evt/Observation.h"
 #include "tools/evt/ProgramFile.h"
 #include "tools/evt/Words.h"
+#include "tools/evt/ceilings/BenchCeilings.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -108,6 +109,7 @@ std::optional<int> runRegisteredBench(int argc, char **argv) {
 
 void addBench(Commands &commands) {
   auto options = std::make_shared<BenchOptions>();
+  auto nested = std::make_shared<Action>(); // of a command after `bench`
   std::string registered;
   for (const RegisteredBench &bench : registeredBenches())
     registered += "\n" + bench.name + ": " + bench.summary;
@@ -120,9 +122,16 @@ void addBench(Commands &commands) {
                : " A name runs a benchmark of the project instead, 'evt bench NAME --help':" + registered),
       {"evt bench examples/row_sum/row_sum.mlir --size n=512 --in x=random",
        "evt bench row_sum.evt --size n=64 --in x=random --schedule static --workers 1 --repeat 100"},
-      [options] { benchProgram(*options); });
-  command->add_option("PROGRAM", options->program, "an artifact directory, a .mlir file or a benchmark's name")
-      ->required();
+      [options, nested] {
+        if (*nested)
+          return (*nested)();
+        if (options->program.empty())
+          throw Failure(ExitCode::wrongInput, "PROGRAM is required; 'evt bench --help' says what there is");
+        benchProgram(*options);
+      });
+  Commands commandsOfBench{*command, *nested};
+  addCeilings(commandsOfBench);
+  command->add_option("PROGRAM", options->program, "an artifact directory, a .mlir file or a benchmark's name");
   addArgumentOptions(command, options->arguments);
   addRepeatable(command, "--schedule", options->schedules,
                 "static, ticket or dynamic; may be repeated (default: all that the artifact supports)")

@@ -137,6 +137,16 @@ std::vector<ObligationRecord> obligationsOf(const pipeline::Program &program) {
   throw Failure(ours && standardCompiler ? ExitCode::defect : ExitCode::wrongInput, message);
 }
 
+/// The path of nvcc. Throws Failure (missing).
+std::string requireCudaCompiler(const std::string &program) {
+  std::string found = pipeline::findCudaCompiler(program);
+  if (found.empty())
+    throw Failure(ExitCode::missing, "no CUDA compiler '" + program +
+                                         "' found: install the CUDA toolkit (12.4 or later) or name its nvcc with "
+                                         "--nvcc");
+  return found;
+}
+
 } // namespace
 
 std::string frontendVersion() { return "MLIR " LLVM_VERSION_STRING; }
@@ -166,10 +176,8 @@ std::vector<ObligationRecord> compileProgram(const std::string &file, const Comp
                                              const std::string &directory) {
   if (!llvm::sys::findProgramByName(options.cxx))
     throw Failure(ExitCode::missing, "no C++ compiler '" + options.cxx + "' found: install one or name it with --cxx");
-  if (options.target == "cuda" && pipeline::findCudaCompiler(options.nvcc).empty())
-    throw Failure(ExitCode::missing, "no CUDA compiler '" + options.nvcc +
-                                         "' found: install the CUDA toolkit (12.4 or later) or name its nvcc with "
-                                         "--nvcc");
+  if (options.target == "cuda")
+    requireCudaCompiler(options.nvcc);
   for (const std::string &architecture : options.architectures)
     if (!llvm::Regex("^sm_[0-9]+a?$").match(architecture))
       throw Failure(ExitCode::wrongInput,
@@ -181,6 +189,16 @@ std::vector<ObligationRecord> compileProgram(const std::string &file, const Comp
   if (failed(pipeline::compile(session.program, session.pass, directory)))
     failToCompile(session, file, options);
   return obligationsOf(session.program);
+}
+
+void compileCudaFile(const std::string &source, const CompileOptions &options, const std::string &architecture,
+                     const std::string &cubin) {
+  pipeline::CudaCompiler compiler;
+  compiler.program = requireCudaCompiler(options.nvcc);
+  compiler.includeRoot = pipeline::findDeviceHeaders("");
+  compiler.extraFlags = options.nvccFlags;
+  if (std::string failure = compiler.compile(source, architecture, cubin); !failure.empty())
+    throw Failure(ExitCode::wrongInput, failure);
 }
 
 const std::vector<std::string> &showStages() {

@@ -55,6 +55,11 @@ CheckAnswer checkProgram(const std::string &file, const CompileOptions &options,
 std::vector<ObligationRecord> compileProgram(const std::string &file, const CompileOptions &options,
                                              const std::string &directory);
 
+/// Compiles a CUDA source to a cubin with the nvcc that compileProgram would use. Throws Failure: missing without one,
+/// wrong input if it refuses.
+void compileCudaFile(const std::string &source, const CompileOptions &options, const std::string &architecture,
+                     const std::string &cubin);
+
 /// The stages showProgram knows.
 const std::vector<std::string> &showStages();
 

@@ -20,6 +20,10 @@ std::vector<ObligationRecord> compileProgram(const std::string &, const CompileO
   refuse();
 }
 
+void compileCudaFile(const std::string &, const CompileOptions &, const std::string &, const std::string &) {
+  refuse();
+}
+
 const std::vector<std::string> &showStages() {
   static const std::vector<std::string> none;
   return none;

@@ -127,6 +127,11 @@ void put(const State::Launch &launch, void (*run)(const void *, uint32_t)) {
 
 std::vector<void (*)(const void *, uint32_t)> capturedKernels;
 
+struct Graph {
+  std::vector<State::Launch> launches;
+  std::vector<void (*)(const void *, uint32_t)> kernels;
+};
+
 } // namespace
 
 #define ENTER(...)                                                                                                     \
@@ -185,6 +190,9 @@ int cuDeviceGetAttribute(int *value, int attribute, int) {
   switch (attribute) {
   case 16:
     *value = state.multiprocessors;
+    return success;
+  case 38:
+    *value = state.cacheBytes;
     return success;
   case 75:
     *value = state.major;
@@ -425,6 +433,54 @@ int cuStreamSynchronize(void *stream) {
 int cuStreamIsCapturing(void *stream, unsigned *status) {
   ENTER("cuStreamIsCapturing");
   *status = state.capturing == stream ? 1 : 0;
+  return success;
+}
+int cuStreamBeginCapture_v2(void *stream, int) {
+  ENTER("cuStreamBeginCapture");
+  std::lock_guard lock(mutex);
+  if (state.capturing)
+    return invalidValue;
+  state.capturing = stream;
+  state.captured.clear();
+  capturedKernels.clear();
+  return success;
+}
+int cuStreamEndCapture(void *stream, void **graph) {
+  ENTER("cuStreamEndCapture");
+  std::lock_guard lock(mutex);
+  if (state.capturing != stream)
+    return invalidValue;
+  state.capturing = nullptr;
+  *graph = new Graph{state.captured, capturedKernels};
+  ++state.graphs;
+  return success;
+}
+int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long) {
+  ENTER("cuGraphInstantiateWithFlags");
+  *exec = new Graph(*static_cast<Graph *>(graph));
+  count(&State::graphs);
+  return success;
+}
+int cuGraphLaunch(void *exec, void *stream) {
+  ENTER("cuGraphLaunch");
+  Graph *graph = static_cast<Graph *>(exec);
+  for (size_t i = 0; i < graph->launches.size(); ++i) {
+    State::Launch launch = graph->launches[i];
+    launch.stream = stream;
+    put(launch, graph->kernels[i]);
+  }
+  return success;
+}
+int cuGraphExecDestroy(void *exec) {
+  ENTER("cuGraphExecDestroy");
+  delete static_cast<Graph *>(exec);
+  count(&State::graphs, -1);
+  return success;
+}
+int cuGraphDestroy(void *graph) {
+  ENTER("cuGraphDestroy");
+  delete static_cast<Graph *>(graph);
+  count(&State::graphs, -1);
   return success;
 }
 int cuThreadExchangeStreamCaptureMode(int *mode) {

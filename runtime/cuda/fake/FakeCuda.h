@@ -27,6 +27,7 @@ struct State {
   int multiprocessors = 4;
   int blocksPerMultiprocessor = 2;
   int sharedBytesPerBlock = 232448;
+  int cacheBytes = 1 << 20;
   uint64_t memoryBytes = uint64_t(1) << 30;
 
   // A function, by name, that fails with a result from its n-th call on (counted from 0).
@@ -38,8 +39,8 @@ struct State {
   void *capturing = nullptr; // a stream
 
   // What there is that must be given back.
-  int64_t allocations = 0, pinned = 0, streams = 0, events = 0, modules = 0, contexts = 0;
-  bool nothingLeft() const { return allocations + pinned + streams + events + modules + contexts == 0; }
+  int64_t allocations = 0, pinned = 0, streams = 0, events = 0, modules = 0, contexts = 0, graphs = 0;
+  bool nothingLeft() const { return allocations + pinned + streams + events + modules + contexts + graphs == 0; }
 
   // What was done.
   int64_t launches = 0, hostCopies = 0, memsets = 0, synchronizations = 0;

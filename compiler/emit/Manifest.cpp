@@ -1,6 +1,7 @@
 // The manifest of an artifact: docs/design/artifact.md.
 #include "KernelCode.h"
 
+#include "compiler/analysis/Cost.h"
 #include "compiler/layout/PackedWeights.h"
 
 #include "mlir/IR/AffineMap.h"
@@ -58,6 +59,32 @@ std::string countText(ir::EventOp e) {
   else
     os << e.getCountMap();
   return s;
+}
+
+/// How often the call's tasks have to wait for each other: once for each iteration around it, and for each step along a
+/// coordinate on which it depends on itself.
+json phasesOf(ir::CallOp call, ArrayRef<json> extents, std::vector<bool> carried) {
+  unsigned iterations = ir::enclosingRepeats(call).size(), coord = 0;
+  carried.resize(extents.size() + 1); // nothing is known about it where schedules were not planned
+  std::vector<json> factors;
+  for (unsigned e = 0; e < extents.size(); ++e) {
+    bool ragged = call.isRagged() && e == iterations; // two coordinates share this extent
+    bool inOrder = e < iterations || carried[coord] || (ragged && carried[coord + 1]);
+    coord += ragged ? 2 : 1;
+    if (inOrder)
+      factors.push_back(extents[e]);
+  }
+  return product(factors);
+}
+
+json costJson(const CallCost &cost, ir::CallOp call, const json &phases) {
+  unsigned waits = call.getRaggedGuard() ? 1 : 0;
+  call.getProtocol().walk([&](ir::WaitOp) { ++waits; });
+  return {{"ops", cost.ops.json()},
+          {"bytes", cost.bytes.json()},
+          {"phases", phases},
+          {"waits", waits},
+          {"assumptions", cost.assumptions}};
 }
 
 } // namespace
@@ -141,6 +168,10 @@ nlohmann::ordered_json emitManifest(const GraphCode &graph, const ScheduleFacts 
     m["repeats"].push_back({{"extent", graph.manifestExpression(r.getExtent())}});
   });
 
+  std::optional<GraphCost> cost = costOf(s);
+  if (cost)
+    m["cost"] = {{"ops", cost->ops.json()}, {"bytes", cost->bytes.json()}};
+
   m["calls"] = json::array();
   std::vector<json> tasks;
   for (unsigned k = 0; k < s.calls.size(); ++k) {
@@ -165,6 +196,9 @@ nlohmann::ordered_json emitManifest(const GraphCode &graph, const ScheduleFacts 
       if (!e.is_number())
         e = json::array({"max", e, 0});
     tasks.push_back(product(extents));
+    if (cost)
+      j["cost"] = costJson(cost->calls[k], call,
+                           phasesOf(call, extents, facts.carried.empty() ? std::vector<bool>() : facts.carried[k]));
     m["calls"].push_back(j);
   }
   json total = 0;

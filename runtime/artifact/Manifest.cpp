@@ -88,6 +88,7 @@ public:
     readMemories();
     readEvents();
     readCalls();
+    readCosts();
     readRegions();
     readSchedules();
     if (std::optional<JsonView> bound = root_.find("queue_bound"))
@@ -345,6 +346,25 @@ private:
       if (std::optional<JsonView> repeat = json.find("repeat"))
         call.repeat = index(*repeat, m_.repeats.size(), "repeats");
       m_.calls.push_back(std::move(call));
+    }
+  }
+
+  void readCosts() {
+    std::optional<JsonView> graph = root_.find("cost");
+    if (!graph)
+      return;
+    m_.cost = GraphCost{expression(graph->at("ops")), expression(graph->at("bytes"))};
+    std::vector<JsonView> calls = root_.at("calls").items();
+    for (size_t k = 0; k < calls.size(); ++k) {
+      JsonView json = calls[k].at("cost");
+      CallCost cost{expression(json.at("ops")),
+                    expression(json.at("bytes")),
+                    expression(json.at("phases")),
+                    json.at("waits").integer(0, 1 << 20),
+                    {}};
+      for (const JsonView &assumption : json.at("assumptions").items())
+        cost.assumptions.push_back(assumption.string());
+      m_.calls[k].cost = std::move(cost);
     }
   }
 

@@ -68,6 +68,19 @@ struct Ragged {
   Expression bound;
 };
 
+// What a call must do at least, counted by the compiler.
+struct CallCost {
+  Expression ops, bytes;
+  Expression phases; // how often its tasks have to wait for each other
+  int64_t waits;     // of a task; ranges count once
+  std::vector<std::string> assumptions;
+};
+
+// The same for the whole graph; bytes are those of its arguments.
+struct GraphCost {
+  Expression ops, bytes;
+};
+
 struct Call {
   std::string name;
   std::string device;
@@ -75,6 +88,7 @@ struct Call {
   std::vector<Expression> extents;
   std::optional<Ragged> ragged;
   std::optional<uint32_t> repeat;
+  std::optional<CallCost> cost;
 };
 
 struct Region {
@@ -129,6 +143,7 @@ struct Manifest {
   std::vector<Region> regions;
   std::array<ScheduleSupport, 3> schedules;
   std::optional<Expression> queueBound;
+  std::optional<GraphCost> cost;        // every call then has one, too
   std::vector<std::string> obligations; // JSON text of each, for people
 };
 

@@ -7,6 +7,7 @@
 #include "runtime/testdata/SignedManifest.h"
 
 #include <fstream>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -71,6 +72,38 @@ TEST(Manifest, ReadsEverything) {
   EXPECT_EQ(m.schedules[EVT_TICKET].why, "this kernel was written by hand");
   EXPECT_EQ(m.queueBound->text(), "n * 4 + n");
   EXPECT_EQ(m.files[0].name, "kernel.so");
+}
+
+// row_sum's manifest with costs, which hand-written kernels do not have.
+json withCosts() {
+  json document = manifest();
+  document["cost"] = {{"ops", json::array({"*", 4100, "n"})}, {"bytes", json::array({"*", 16388, "n"})}};
+  for (json &call : document["calls"])
+    call["cost"] = {{"ops", 1}, {"bytes", 2}, {"phases", 3}, {"waits", 1}, {"assumptions", {"none"}}};
+  return document;
+}
+
+TEST(Manifest, ReadsCosts) {
+  EXPECT_FALSE(parseManifest(text(), "manifest.json").cost);
+  Manifest m = parseManifest(signedText(withCosts()), "manifest.json");
+  std::vector<int64_t> n{10};
+  EXPECT_EQ(m.cost->ops.evaluate(n), 41000);
+  EXPECT_EQ(m.cost->bytes.evaluate(n), 163880);
+  EXPECT_EQ(m.calls[1].cost->phases.asConstant(), 3);
+  EXPECT_EQ(m.calls[1].cost->waits, 1);
+  EXPECT_EQ(m.calls[1].cost->assumptions, std::vector<std::string>{"none"});
+}
+
+TEST(Manifest, RefusesHalfOfTheCosts) {
+  json document = withCosts();
+  document["calls"][1].erase("cost");
+  EXPECT_EQ(message(signedText(document)), "manifest.json: calls[1]: key 'cost' is missing");
+  document = withCosts();
+  document["calls"][0]["cost"]["waits"] = -1;
+  EXPECT_THAT(message(signedText(document)), testing::HasSubstr("calls[0].cost.waits: found -1"));
+  document["calls"][0]["cost"]["waits"] = 0;
+  document["cost"]["bytes"] = "m";
+  EXPECT_THAT(message(signedText(document)), testing::HasSubstr("cost.bytes"));
 }
 
 TEST(Manifest, ReadsIndexArgumentsRaggedCallsAndObligations) {

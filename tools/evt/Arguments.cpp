@@ -124,7 +124,16 @@ Arguments::Arguments(const runtime::Manifest &manifest, const ArgumentOptions &o
       entries_[i].given = true;
     }
   }
-  if (missing == Missing::refused)
+  if (missing == Missing::random)
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      const Argument &argument = manifest.arguments[i];
+      if (!entries_[i].given && argument.kind == Argument::Kind::tensor && argument.access != Access::write &&
+          runtime::isFloat(argument.type)) {
+        shapeless.emplace_back(i, "random");
+        entries_[i].given = true;
+      }
+    }
+  if (missing != Missing::zeros)
     requireInputs();
   for (auto &[number, text] : shapeless)
     give(number, text + "(" + shapeText(shapeOf(number)) + ")", options.seed);
@@ -238,7 +247,7 @@ void Arguments::fillMissing(Missing missing) {
              std::to_string(symbol.min) + ".." + std::to_string(symbol.max));
     }
     entries_[i].tensor.emplace(argument.type, shapeOf(i));
-    if (missing == Missing::refused)
+    if (missing != Missing::zeros)
       poison(*entries_[i].tensor);
   }
 }

@@ -39,7 +39,7 @@ void addArgumentOptions(CLI::App *command, ArgumentOptions &options);
 class Arguments {
 public:
   /// What a missing input becomes.
-  enum class Missing { refused, zeros };
+  enum class Missing { refused, zeros, random }; // random: floats; others are refused
 
   /// Throws Failure (wrong input) or runtime::Error with the argument's name. The manifest must outlive it.
   Arguments(const runtime::Manifest &manifest, const ArgumentOptions &options, Missing missing = Missing::refused);

@@ -5,6 +5,7 @@
 #include "compiler/emit/StreamCode.h"
 #include "compiler/pipeline/Pipeline.h"
 #include "compiler/transforms/StripEvents.h"
+#include "tools/evt/CostText.h"
 #include "tools/evt/Failure.h"
 #include "tools/evt/Log.h"
 #include "tools/evt/ScheduleText.h"
@@ -202,7 +203,8 @@ void compileCudaFile(const std::string &source, const CompileOptions &options, c
 }
 
 const std::vector<std::string> &showStages() {
-  static const std::vector<std::string> names{"parsed", "events", "model", "schedule", "roles", "source", "manifest"};
+  static const std::vector<std::string> names{"parsed",   "events", "model",  "cost",
+                                              "schedule", "roles",  "source", "manifest"};
   return names;
 }
 
@@ -224,6 +226,8 @@ std::string showProgram(const std::string &file, const CompileOptions &options, 
       throw Failure(ExitCode::checkFailed, "'" + file + "' is refused: it has no model");
     return printTaskGraph(model->graph);
   }
+  if (stage == "cost")
+    return costText(ir::Signature(program.graph));
   if (stage == "roles") {
     emit::GraphCode graph(program.graph);
     return emit::StreamPlan(graph).text(graph);

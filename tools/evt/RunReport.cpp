@@ -5,8 +5,6 @@
 #include "tools/evt/LaunchSettings.h"
 #include "tools/evt/Words.h"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 
 namespace evt::tool {
@@ -31,19 +29,6 @@ std::string timesText(const RunReport &report) {
   auto [least, most] = std::minmax_element(report.seconds.begin(), report.seconds.end());
   return "median " + duration(median(report.seconds)) + " of " + std::to_string(report.seconds.size()) + " (" +
          duration(*least) + " to " + duration(*most) + ")";
-}
-
-std::string expectationText(const OutputReport &output) {
-  const Expectation &e = *output.expectation;
-  std::string text = "  " + output.name + (e.met() ? " agrees with '" : " differs from '") + e.file +
-                     "': relative error " + shortNumber(e.comparison.relativeError) + ", required at most " +
-                     shortNumber(e.tolerance);
-  if (e.comparison.mismatchedNaN)
-    text += ", " + counted(static_cast<uint64_t>(e.comparison.mismatchedNaN), "element") + " NaN on one side only";
-  if (e.comparison.maxIndex >= 0)
-    text += "; largest difference " + shortNumber(e.comparison.maxAbsolute) + " at " +
-            runtime::describeElement(e.comparison.maxIndex, output.shape);
-  return text + "\n";
 }
 
 Json checkJson(const RunReport &report) {
@@ -77,6 +62,35 @@ uint64_t fingerprintOf(const HostTensor &tensor) {
   return runtime::fnv1a64({static_cast<const char *>(tensor.data()), tensor.bytes()});
 }
 
+std::string expectationText(const OutputReport &output) {
+  const Expectation &e = *output.expectation;
+  std::string text = "  " + output.name + (e.met() ? " agrees with '" : " differs from '") + e.file +
+                     "': relative error " + shortNumber(e.comparison.relativeError) + ", required at most " +
+                     shortNumber(e.tolerance);
+  if (e.comparison.mismatchedNaN)
+    text += ", " + counted(static_cast<uint64_t>(e.comparison.mismatchedNaN), "element") + " NaN on one side only";
+  if (e.comparison.maxIndex >= 0)
+    text += "; largest difference " + shortNumber(e.comparison.maxAbsolute) + " at " +
+            runtime::describeElement(e.comparison.maxIndex, output.shape);
+  return text + "\n";
+}
+
+Json outputJson(const OutputReport &output) {
+  Json entry{
+      {"type", runtime::name(output.type)}, {"shape", output.shape}, {"fnv1a64", runtime::toHex(output.fingerprint)}};
+  if (output.expectation) {
+    const Expectation &e = *output.expectation;
+    entry["expected"] = {{"file", e.file},
+                         {"agrees", e.met()},
+                         {"relative_error", e.comparison.relativeError},
+                         {"max_absolute", e.comparison.maxAbsolute},
+                         {"different", e.comparison.different},
+                         {"mismatched_nan", e.comparison.mismatchedNaN},
+                         {"tolerance", e.tolerance}};
+  }
+  return entry;
+}
+
 std::string toText(const RunReport &report) {
   std::vector<std::string> symbols;
   for (auto &[name, value] : report.symbols)
@@ -108,21 +122,8 @@ std::string toJson(const RunReport &report) {
   if (report.observedSeconds)
     json["observed_seconds"] = *report.observedSeconds;
   json["outputs"] = Json::object();
-  for (const OutputReport &output : report.outputs) {
-    Json entry{
-        {"type", runtime::name(output.type)}, {"shape", output.shape}, {"fnv1a64", runtime::toHex(output.fingerprint)}};
-    if (output.expectation) {
-      const Expectation &e = *output.expectation;
-      entry["expected"] = {{"file", e.file},
-                           {"agrees", e.met()},
-                           {"relative_error", e.comparison.relativeError},
-                           {"max_absolute", e.comparison.maxAbsolute},
-                           {"different", e.comparison.different},
-                           {"mismatched_nan", e.comparison.mismatchedNaN},
-                           {"tolerance", e.tolerance}};
-    }
-    json["outputs"][output.name] = entry;
-  }
+  for (const OutputReport &output : report.outputs)
+    json["outputs"][output.name] = outputJson(output);
   if (report.check)
     json["check"] = checkJson(report);
   json["ok"] = report.ok();

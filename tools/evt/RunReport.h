@@ -7,6 +7,8 @@
 #include "runtime/tensor/Compare.h"
 #include "runtime/tensor/HostTensor.h"
 
+#include <nlohmann/json.hpp>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,6 +54,10 @@ struct RunReport {
 };
 
 uint64_t fingerprintOf(const runtime::HostTensor &tensor);
+
+/// "  y agrees with 'y.npy': relative error 0, required at most 0"
+std::string expectationText(const OutputReport &output);
+nlohmann::ordered_json outputJson(const OutputReport &output);
 
 std::string toText(const RunReport &report);
 std::string toJson(const RunReport &report);

@@ -61,7 +61,8 @@ void addShow(Commands &commands) {
   CLI::App *command = commands.add(
       "show", "show a program at a stage of the pipeline, or its task graph",
       "Prints a program as it is between two steps: parsed; events, with those the compiler derives; model, the "
-      "polyhedral relations the proofs work on; schedule, who runs which tasks; roles, what runs where in a block on "
+      "polyhedral relations the proofs work on; cost, operations and bytes as expressions of the symbols; schedule, "
+      "who runs which tasks; roles, what runs where in a block on "
       "CUDA; source, the emitted code; manifest. "
       "With "
       "--html it draws the task graph at one shape instead, every task and event element, as one page that needs "
@@ -72,7 +73,7 @@ void addShow(Commands &commands) {
        "evt show examples/row_sum/row_sum.mlir --html graph.html --size n=4"},
       [options] { show(*options); });
   command->add_option("FILE", options->file, "a .mlir file; with --html also an artifact directory")->required();
-  command->add_option("--stage", options->stage, "parsed, events, model, schedule, roles, source or manifest")
+  command->add_option("--stage", options->stage, "parsed, events, model, cost, schedule, roles, source or manifest")
       ->type_name("NAME");
   command->add_option("--html", options->html, "write the task graph to this page")->type_name("FILE");
   addArgumentOptions(command, options->arguments);

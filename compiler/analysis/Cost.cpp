@@ -1,0 +1,230 @@
+#include "compiler/analysis/Cost.h"
+
+#include "compiler/analysis/IndexRanges.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+using namespace mlir;
+
+namespace evt {
+
+namespace {
+
+int64_t elements(Value v) { return cast<ShapedType>(v.getType()).getNumElements(); }
+
+/// Operations of one tile operation, without regions that are loops.
+int64_t opsOf(Operation *op) {
+  if (isa<linalg::MatmulOp, linalg::MatmulTransposeBOp>(op)) {
+    int64_t depth = cast<ShapedType>(op->getOperand(0).getType()).getDimSize(1);
+    return 2 * elements(op->getOperand(2)) * depth;
+  }
+  if (isa<linalg::ReduceOp, ir::PrefixSumOp>(op))
+    return elements(op->getOperand(0));
+  if (isa<ir::TopKOp>(op)) // each of a row's inputs with each of its results
+    return elements(op->getOperand(0)) * cast<ShapedType>(op->getResult(0).getType()).getShape().back();
+  bool arithmetic = isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
+  if (!arithmetic || op->getNumResults() != 1 || !isa<RankedTensorType>(op->getResult(0).getType()) ||
+      isa<CastOpInterface, arith::ConstantOp>(op))
+    return 0;
+  return elements(op->getResult(0)) * (isa<math::FmaOp>(op) ? 2 : 1);
+}
+
+/// What a call touches of one memory, in one direction.
+struct Touched {
+  unsigned memory;
+  bool write;
+  std::vector<IndexRange> box; // inclusive, not clipped
+  Amount most = 0;             // bytes of all tiles of all tasks
+  bool exact = true;           // false: data decides where a tile lies
+};
+
+class CallCounter {
+public:
+  CallCounter(const ir::Signature &signature, unsigned call)
+      : signature(signature), op(signature.calls[call]), device(ir::calleeOf(op)), ranges(signature, op) {
+    cost.tasks = 1;
+    for (const Amount &extent : ranges.extents())
+      cost.tasks = cost.tasks * extent;
+  }
+
+  void count() {
+    if (op.isRagged()) {
+      assume("every task of the ragged bound is counted");
+      touch(op.getRaggedTable(), false, {{Amount(0), ranges.groups()}}, {1}, 1);
+    }
+    op.getProtocol().walk([&](ir::ReadOp read) { touchPoint(read, 1); });
+    op.getProtocol().walk([&](ir::WaitOp wait) {
+      ir::EventOp event = signature.events[signature.eventOf(wait.getEvent())];
+      if (event.getTable())
+        touchWhole(event.getTable());
+    });
+    cost.ops = cost.tasks * opsOf(device.getBody().front(), 1);
+    for (const Touched &t : touched)
+      cost.bytes = cost.bytes + bytesOf(t);
+  }
+
+  /// Bytes between the corners of a box, inside the memory.
+  Amount bytesIn(unsigned memory, ArrayRef<IndexRange> box) const {
+    auto type = cast<MemRefType>(signature.memories[memory].getType());
+    Amount bytes = std::max<int64_t>(1, type.getElementTypeBitWidth() / 8);
+    for (unsigned d = 0; d < type.getRank(); ++d) {
+      Amount extent = ranges.extentOf(memory, d);
+      Amount lo = box[d].lo ? greatest(*box[d].lo, 0) : Amount(0);
+      Amount end = box[d].hi ? least(*box[d].hi + 1, extent) : extent;
+      bytes = bytes * greatest(end - lo, 0);
+    }
+    return bytes;
+  }
+  Amount bytesOf(const Touched &t) const {
+    Amount between = bytesIn(t.memory, t.box);
+    return t.exact ? between : least(between, t.most);
+  }
+
+  CallCost cost;
+  std::vector<Touched> touched;
+
+private:
+  void assume(const std::string &text) {
+    if (!llvm::is_contained(cost.assumptions, text))
+      cost.assumptions.push_back(text);
+  }
+
+  Amount opsOf(Block &block, const Amount &times) {
+    Amount sum = 0;
+    for (Operation &step : block) {
+      if (auto loop = dyn_cast<scf::ForOp>(step)) {
+        Trips trips = ranges.tripsOf(loop);
+        if (!trips.assumption.empty())
+          assume(trips.assumption);
+        sum = sum + trips.count * opsOf(*loop.getBody(), times * trips.count);
+        continue;
+      }
+      if (auto load = dyn_cast<ir::LoadOp>(step))
+        touchTile(load.getMemory(), load.getTable(), false, load.getOffsets(), load.getSizes(), times);
+      else if (auto store = dyn_cast<ir::StoreOp>(step))
+        touchTile(store.getMemory(), store.getTable(), true, store.getOffsets(), store.getSizes(), times);
+      else if (auto read = dyn_cast<ir::ReadOp>(step))
+        touchPoint(read, times);
+      sum = sum + evt::opsOf(&step);
+    }
+    return sum;
+  }
+
+  void touchTile(Value memory, Value table, bool write, ValueRange offsets, ArrayRef<int64_t> sizes,
+                 const Amount &times) {
+    std::vector<IndexRange> box;
+    for (auto [offset, size] : llvm::zip(offsets, sizes)) {
+      IndexRange range = ranges.of(offset);
+      if (range.hi)
+        range.hi = *range.hi + (size - 1);
+      box.push_back(range);
+    }
+    if (table) {
+      touch(table, false, {box[0]}, {sizes[0]}, times);
+      box[0] = {};
+    }
+    touch(memory, write, box, sizes, times);
+  }
+
+  void touchPoint(ir::ReadOp read, const Amount &times) {
+    std::vector<IndexRange> box;
+    for (Value index : read.getIndices())
+      box.push_back(ranges.of(index));
+    touch(read.getTable(), false, box, std::vector<int64_t>(box.size(), 1), times);
+  }
+
+  void touchWhole(Value memory) {
+    unsigned rank = cast<MemRefType>(memory.getType()).getRank();
+    touch(memory, false, std::vector<IndexRange>(rank), std::vector<int64_t>(rank, 1), 1, /*whole=*/true);
+  }
+
+  /// `times` in a task.
+  void touch(Value memory, bool write, std::vector<IndexRange> box, ArrayRef<int64_t> sizes, const Amount &times,
+             bool whole = false) {
+    unsigned number = signature.memoryOf(ranges.memoryOf(memory));
+    auto type = cast<MemRefType>(memory.getType());
+    Amount tile = std::max<int64_t>(1, type.getElementTypeBitWidth() / 8);
+    bool exact = !op.isRagged(); // its tasks may leave groups out
+    for (auto [d, range] : llvm::enumerate(box)) {
+      tile = tile * sizes[d];
+      if (whole || (range.lo && range.hi))
+        continue;
+      exact = false;
+      assume("where " + signature.memoryName(number) + " is " + (write ? "written" : "read") + " along dimension " +
+             std::to_string(d) + " is decided by data: all of it, or all different tiles");
+    }
+    auto same = llvm::find_if(touched, [&](const Touched &t) { return t.memory == number && t.write == write; });
+    if (same == touched.end()) {
+      touched.push_back({number, write, box, cost.tasks * times * tile, exact});
+      return;
+    }
+    for (auto [mine, other] : llvm::zip(same->box, box))
+      mine = hull(mine, other);
+    same->most = same->most + cost.tasks * times * tile;
+    same->exact &= exact;
+  }
+
+  const ir::Signature &signature;
+  ir::CallOp op;
+  ir::DeviceOp device;
+  mutable IndexRanges ranges;
+};
+
+/// Bytes of the arguments, each once a direction, whoever touches them.
+Amount bytesOfArguments(const ir::Signature &signature, const std::vector<CallCounter> &calls) {
+  Amount sum = 0;
+  for (unsigned m = 0; m < signature.memories.size(); ++m) {
+    if (!isa<BlockArgument>(signature.memories[m]))
+      continue;
+    for (bool write : {false, true}) {
+      std::optional<Touched> all;
+      Amount ofCalls = 0;
+      for (const CallCounter &call : calls)
+        for (const Touched &t : call.touched) {
+          if (t.memory != m || t.write != write)
+            continue;
+          ofCalls = ofCalls + call.bytesOf(t);
+          if (!all) {
+            all = t;
+            continue;
+          }
+          for (auto [mine, other] : llvm::zip(all->box, t.box))
+            mine = hull(mine, other);
+          all->exact &= t.exact;
+        }
+      if (all) {
+        Amount between = calls.front().bytesIn(m, all->box);
+        sum = sum + (all->exact ? between : least(between, ofCalls));
+      }
+    }
+  }
+  return sum;
+}
+
+} // namespace
+
+std::optional<GraphCost> costOf(const ir::Signature &signature) {
+  try {
+    std::vector<CallCounter> counters;
+    GraphCost cost;
+    for (unsigned k = 0; k < signature.calls.size(); ++k) {
+      counters.emplace_back(signature, k);
+      counters.back().count();
+      cost.calls.push_back(counters.back().cost);
+      cost.ops = cost.ops + cost.calls.back().ops;
+    }
+    cost.bytes = bytesOfArguments(signature, counters);
+    return cost;
+  } catch (const std::overflow_error &) {
+    return std::nullopt;
+  } catch (const UnknownSize &) {
+    return std::nullopt;
+  }
+}
+
+} // namespace evt

@@ -9,6 +9,10 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
+// Programs that people write have a few terms of a few factors. Beyond this an amount is given up, so that a program
+// cannot make the compiler multiply out what it nests.
+constexpr size_t mostTerms = 256, mostFactors = 16, longestAtom = 4096;
+
 int64_t checkedAdd(int64_t a, int64_t b) {
   int64_t sum;
   if (__builtin_add_overflow(a, b, &sum))
@@ -84,7 +88,10 @@ Amount Amount::symbol(const std::string &name) {
 
 Amount Amount::atom(const char *op, const Amount &a, const Amount &b) {
   Amount amount;
-  amount.add({Json::array({op, a.json(), b.json()}).dump()}, 1);
+  std::string text = Json::array({op, a.json(), b.json()}).dump();
+  if (text.size() > longestAtom)
+    throw std::overflow_error("an amount is too long");
+  amount.add({text}, 1);
   return amount;
 }
 
@@ -93,6 +100,8 @@ void Amount::add(const Product &product, int64_t coefficient) {
   sum = checkedAdd(sum, coefficient);
   if (sum == 0)
     terms_.erase(product);
+  if (product.size() > mostFactors || terms_.size() > mostTerms)
+    throw std::overflow_error("an amount has too many terms or factors");
 }
 
 Amount Amount::operator+(const Amount &other) const {

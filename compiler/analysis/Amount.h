@@ -10,7 +10,8 @@
 //   least(rows * 32, m).text()               "m"
 //   (rows * 32 + m * m - 4).json()           ["-", ["+", ["*", 32, ["ceildiv", "m", 32]], ["*", "m", "m"]], 4]
 //
-// Symbols count as 0 or more. Arithmetic that does not fit in 64 bits throws std::overflow_error.
+// Symbols count as 0 or more. Arithmetic that does not fit in 64 bits, and amounts of more terms than anybody would
+// read, throw std::overflow_error.
 #ifndef EVT_COMPILER_ANALYSIS_AMOUNT_H
 #define EVT_COMPILER_ANALYSIS_AMOUNT_H
 

@@ -66,5 +66,12 @@ TEST(Amount, DoesNotWrapAround) {
   EXPECT_THROW((m * large).evaluate({{"m", 2}}), std::overflow_error);
 }
 
+TEST(Amount, IsGivenUpWhereItGrowsTooLong) {
+  Amount power = m + 1;
+  EXPECT_THROW(for (int i = 0; i < 10; ++i) power = power * power, std::overflow_error);
+  Amount nested = m;
+  EXPECT_THROW(for (int i = 0; i < 100; ++i) nested = least(nested + n, nested * 3 - 7), std::overflow_error);
+}
+
 } // namespace
 } // namespace evt

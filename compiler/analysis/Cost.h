@@ -41,8 +41,8 @@ struct GraphCost {
   Amount ops, bytes;
 };
 
-/// The cost of a verified graph; none if an amount does not fit in 64 bits or depends on what is no expression of the
-/// symbols.
+/// The cost of a verified graph; none if an amount does not fit in 64 bits, is too long to be written down, or depends
+/// on what is no expression of the symbols.
 std::optional<GraphCost> costOf(const ir::Signature &signature);
 
 } // namespace evt

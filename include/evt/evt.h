@@ -114,7 +114,8 @@ struct evt_hooks; /* an observer of every task, wait, notify and access: see evt
 typedef struct evt_launch_options {
   uint32_t size;                 /* sizeof(evt_launch_options) */
   uint32_t workers;              /* 0: one for each CPU this process may use, or for each SM of the GPU */
-  const char *schedule;          /* null: the first the artifact supports of static, ticket, dynamic */
+  const char *schedule;          /* null: the first the artifact supports of static, ticket, dynamic; "auto": the one
+                                    that costs least for these arguments and workers; results are the same bits */
   double watchdog_seconds;       /* stop a launch in which no task finishes for this long; 0: never */
   uint64_t perturb;              /* 0, or a seed: workers stall at random points; target cpu only */
   int64_t inject_call;           /* -1, or the index of the call of the one task whose notifies are dropped ... */

@@ -41,7 +41,7 @@ inline evt_value index(int64_t value) { return evt_value{nullptr, value}; }
 
 // The fields mean what those of evt_launch_options mean.
 struct Options {
-  std::string schedule{}; // empty: the first supported
+  std::string schedule{}; // empty: the first supported; "auto": the one that costs least
   uint32_t workers = 0;
   double watchdog_seconds = EVT_DEFAULT_WATCHDOG_SECONDS;
   uint64_t perturb = 0;

@@ -97,6 +97,18 @@ TEST(CApi, OptionsOfOtherVersions) {
   evt_program_free(program);
 }
 
+TEST(CApi, TheScheduleCanBeLeftToTheRuntime) {
+  evt_program *program = nullptr;
+  ASSERT_EQ(evt_program_load(rowSum.c_str(), &program), EVT_OK);
+  Arguments a;
+  evt_value values[] = {{&a.X, 0}, {&a.Y, 0}};
+  evt_launch_options options = EVT_LAUNCH_OPTIONS_INIT;
+  options.schedule = "auto";
+  ASSERT_EQ(evt_program_launch(program, values, 2, &options), EVT_OK) << evt_last_error();
+  EXPECT_EQ(a.y, (std::vector<float>{2048, 2048}));
+  evt_program_free(program);
+}
+
 TEST(CApi, LoadFailuresLeaveNoProgram) {
   evt_program *program = reinterpret_cast<evt_program *>(1);
   EXPECT_EQ(evt_program_load("/nowhere", &program), EVT_ERROR_FILE);

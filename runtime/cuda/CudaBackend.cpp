@@ -30,6 +30,7 @@ public:
   Binding prepare(std::span<const evt_value> values, const LaunchOptions &options) override {
     return session_->prepare(values, options);
   }
+  unsigned workersOf(const LaunchOptions &options) const override { return session_->workersOf(options); }
   LaunchStats launch(Binding binding, const LaunchOptions &options, evt_schedule schedule) override {
     return session_->launch(binding, options, schedule);
   }

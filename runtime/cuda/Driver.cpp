@@ -69,10 +69,12 @@ Driver::Driver(const std::string &library) {
   plain(LaunchKernel, "cuLaunchKernel");
   second(MemAlloc, "cuMemAlloc");
   second(MemFree, "cuMemFree");
+  second(MemGetInfo, "cuMemGetInfo");
   plain(MemHostAlloc, "cuMemHostAlloc");
   plain(MemFreeHost, "cuMemFreeHost");
   second(MemcpyHtoDAsync, "cuMemcpyHtoDAsync");
   second(MemcpyDtoHAsync, "cuMemcpyDtoHAsync");
+  second(MemcpyDtoDAsync, "cuMemcpyDtoDAsync");
   plain(MemsetD8Async, "cuMemsetD8Async");
   plain(PointerGetAttribute, "cuPointerGetAttribute");
   plain(StreamCreate, "cuStreamCreate");

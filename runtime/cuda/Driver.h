@@ -122,10 +122,12 @@ public:
       LaunchKernel;
   Entry<Address *, size_t> MemAlloc;
   Entry<Address> MemFree;
+  Entry<size_t *, size_t *> MemGetInfo;
   Entry<void **, size_t, unsigned> MemHostAlloc;
   Entry<void *> MemFreeHost;
   Entry<Address, const void *, size_t, Stream> MemcpyHtoDAsync;
   Entry<void *, Address, size_t, Stream> MemcpyDtoHAsync;
+  Entry<Address, Address, size_t, Stream> MemcpyDtoDAsync;
   Entry<Address, unsigned char, size_t, Stream> MemsetD8Async;
   Entry<void *, PointerAttribute, Address> PointerGetAttribute;
   Entry<Stream *, unsigned> StreamCreate;

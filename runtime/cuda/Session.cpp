@@ -157,7 +157,7 @@ Binding Session::prepare(std::span<const evt_value> values, const LaunchOptions 
 
 LaunchStats Session::launch(const Binding &binding, const LaunchOptions &options, evt_schedule schedule) {
   Gpu::Scope scope(gpu_);
-  Request request{binding, options, schedule, on_->image.checkedWorkers(options.workers)};
+  Request request{binding, options, schedule, workersOf(options)};
   return options.stream ? launchOn(static_cast<Stream>(options.stream), request)
                         : SynchronousLaunch(*this, request).run();
 }
@@ -177,7 +177,7 @@ LaunchStats Session::launchOn(Stream stream, const Request &request) {
   caller.schedule = request.schedule;
   caller.workers = request.workers;
   caller.watchdogSeconds = request.options.watchdogSeconds;
-  return {request.schedule, request.workers, 0, binding.shapes.tasks, {}};
+  return {request.schedule, request.workers, 0, binding.shapes.tasks, {}, {}};
 }
 
 // The launch that is reported is taken to be the last one: an aborted launch leaves its mark, and later ones leave at

@@ -39,6 +39,7 @@ public:
   Session &operator=(const Session &) = delete;
 
   Binding prepare(std::span<const evt_value> values, const LaunchOptions &options);
+  unsigned workersOf(const LaunchOptions &options) const { return on_->image.checkedWorkers(options.workers); }
   LaunchStats launch(const Binding &binding, const LaunchOptions &options, evt_schedule schedule);
 
   // A kernel did not leave when told to: it still uses the session's memory, which must never be freed.

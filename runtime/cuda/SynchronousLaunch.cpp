@@ -64,7 +64,7 @@ LaunchStats SynchronousLaunch::run() {
     copyOut();
     float milliseconds = 0;
     driver_.EventElapsedTime(&milliseconds, on_.signals.begin, on_.signals.end);
-    LaunchStats stats{request_.schedule, request_.workers, milliseconds / 1e3, shapes_.tasks, {}};
+    LaunchStats stats{request_.schedule, request_.workers, milliseconds / 1e3, shapes_.tasks, {}, {}};
     for (const evt_status &status : report.status)
       stats.finished.push_back(status.finished);
     return stats;

@@ -23,6 +23,9 @@ public:
   // memory, option; stuck if an earlier launch makes another one impossible.
   virtual Binding prepare(std::span<const evt_value> values, const LaunchOptions &options) = 0;
 
+  // How many workers a launch with these options has. Throws Error (option).
+  virtual unsigned workersOf(const LaunchOptions &options) const = 0;
+
   // Launches what prepare has just returned for the same options; the options' general part was checked. Throws Error:
   // option before anything ran, fault or stuck after.
   virtual LaunchStats launch(Binding binding, const LaunchOptions &options, evt_schedule schedule) = 0;

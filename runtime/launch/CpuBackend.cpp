@@ -52,10 +52,14 @@ public:
     return binding;
   }
 
-  LaunchStats launch(Binding binding, const LaunchOptions &options, evt_schedule schedule) override {
+  unsigned workersOf(const LaunchOptions &options) const override {
     if (options.workers > mostWorkers)
       refuse("workers is " + std::to_string(options.workers) + ", required at most " + std::to_string(mostWorkers));
-    unsigned workers = options.workers ? options.workers : availableCpus();
+    return options.workers ? options.workers : availableCpus();
+  }
+
+  LaunchStats launch(Binding binding, const LaunchOptions &options, evt_schedule schedule) override {
+    unsigned workers = workersOf(options);
     std::vector<void *> memories = binding.tensors;
     memories.insert(memories.end(), workspace_->buffers().begin(), workspace_->buffers().end());
     std::shared_ptr<Run> run(new Run{
@@ -76,7 +80,7 @@ public:
       workspace_->zeroRegions(manifest_);
       throw Error(EVT_ERROR_FAULT, describeFault(manifest_, shapes, code, run->host.fault));
     }
-    LaunchStats stats{schedule, workers, elapsed.count(), shapes.tasks, {}};
+    LaunchStats stats{schedule, workers, elapsed.count(), shapes.tasks, {}, {}};
     for (const HostLaunch::StatusLine &line : run->host.status)
       stats.finished.push_back(line.status.finished);
     return stats;

@@ -32,7 +32,7 @@ struct LaunchTrace {
 
 // The fields mean what those of evt_launch_options mean.
 struct LaunchOptions {
-  std::string schedule{}; // empty: the first supported
+  std::string schedule{}; // empty: the first supported; "auto": chosen for this launch (ScheduleChoice.h)
   unsigned workers = 0;   // 0: one for each CPU this process may use, or for each SM of the GPU
   double watchdogSeconds = EVT_DEFAULT_WATCHDOG_SECONDS;
   uint64_t perturb = 0;
@@ -49,6 +49,7 @@ struct LaunchStats {
   double seconds;                 // from the start of the workers until the last one left; 0 if nobody waited for that
   int64_t tasks;                  // of the graph, with unused ones of ragged bounds
   std::vector<uint64_t> finished; // tasks by worker; empty if nobody waited for them
+  std::string why{};              // ... this schedule, if it was chosen for this launch
 };
 
 } // namespace evt::runtime

@@ -8,7 +8,9 @@ namespace {
 
 [[noreturn]] void refuse(const std::string &what) { throw Error(EVT_ERROR_OPTION, what); }
 
-evt_schedule chooseSchedule(const Manifest &manifest, const std::string &wanted) {
+constexpr const char *chosenForLaunch = "auto";
+
+evt_schedule scheduleNamed(const Manifest &manifest, const std::string &wanted) {
   for (size_t s = 0; s < scheduleNames.size(); ++s) {
     const ScheduleSupport &support = manifest.schedules[s];
     if (wanted.empty() ? support.supported : wanted == scheduleNames[s]) {
@@ -19,7 +21,7 @@ evt_schedule chooseSchedule(const Manifest &manifest, const std::string &wanted)
   }
   if (wanted.empty())
     refuse("graph '" + manifest.graph + "' supports no schedule");
-  refuse("schedule is '" + wanted + "', required one of static ticket dynamic");
+  refuse("schedule is '" + wanted + "', required one of static ticket dynamic auto");
 }
 
 void checkOptions(const Manifest &manifest, const Shapes &shapes, const LaunchOptions &options) {
@@ -51,12 +53,33 @@ Binding Program::prepare(std::span<const evt_value> values) {
   return backend_->prepare(values, {});
 }
 
+ScheduleChoice Program::choiceFor(const Binding &binding, const LaunchOptions &options) {
+  unsigned workers = backend_->workersOf(options);
+  if (!chosen_ || chosen_->workers != workers || chosen_->symbols != binding.symbols) {
+    scheduleNamed(manifest(), ""); // there is one
+    chosen_ = {binding.symbols, workers, chooseSchedule(manifest(), binding.symbols, binding.shapes, workers)};
+  }
+  return chosen_->choice;
+}
+
+ScheduleChoice Program::choose(std::span<const evt_value> values, const LaunchOptions &options) {
+  std::lock_guard lock(mutex_);
+  return choiceFor(backend_->prepare(values, options), options);
+}
+
 LaunchStats Program::launch(std::span<const evt_value> values, const LaunchOptions &options) {
   std::lock_guard lock(mutex_);
-  evt_schedule schedule = chooseSchedule(manifest(), options.schedule);
+  bool chosen = options.schedule == chosenForLaunch;
+  ScheduleChoice choice;
+  if (!chosen)
+    choice.schedule = scheduleNamed(manifest(), options.schedule);
   Binding binding = backend_->prepare(values, options);
   checkOptions(manifest(), binding.shapes, options);
-  return backend_->launch(std::move(binding), options, schedule);
+  if (chosen)
+    choice = choiceFor(binding, options);
+  LaunchStats stats = backend_->launch(std::move(binding), options, choice.schedule);
+  stats.why = choice.why;
+  return stats;
 }
 
 void Program::explain(std::span<const evt_value> values, const evt_hooks &hooks) {

@@ -13,11 +13,14 @@
 #include "runtime/launch/Backend.h"
 #include "runtime/launch/Binding.h"
 #include "runtime/launch/LaunchOptions.h"
+#include "runtime/launch/ScheduleChoice.h"
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace evt::runtime {
 
@@ -35,6 +38,9 @@ public:
   // Checks arguments and makes room for a launch without running anything. Throws like launch.
   Binding prepare(std::span<const evt_value> values);
 
+  // The schedule that a launch with the schedule "auto" takes, and why. Throws like launch.
+  ScheduleChoice choose(std::span<const evt_value> values, const LaunchOptions &options = {});
+
   // Throws Error: argument, option, memory before anything ran; fault or stuck after.
   LaunchStats launch(std::span<const evt_value> values, const LaunchOptions &options = {});
 
@@ -43,9 +49,18 @@ public:
   void explain(std::span<const evt_value> values, const evt_hooks &hooks);
 
 private:
+  ScheduleChoice choiceFor(const Binding &binding, const LaunchOptions &options);
+
   Artifact artifact_;
   std::mutex mutex_; // one launch at a time
   std::unique_ptr<Backend> backend_;
+  // The last choice, which launches with the same sizes share.
+  struct Chosen {
+    std::vector<int64_t> symbols;
+    unsigned workers;
+    ScheduleChoice choice;
+  };
+  std::optional<Chosen> chosen_;
 };
 
 } // namespace evt::runtime

@@ -59,6 +59,9 @@ public:
     for (const std::string &schedule : options_.schedules.empty() ? supportedSchedules(manifest()) : options_.schedules)
       for (unsigned workers : options_.workers.empty() ? usualWorkers() : options_.workers)
         time(schedule, workers);
+    runtime::LaunchOptions last;
+    last.workers = report_.timings.back().workers;
+    report_.automatic = opened_.program->choose(arguments_->values(), last).why;
     if (options_.sol)
       watch();
     std::cout << (options_.json ? toJson(report_) : toText(report_));
@@ -235,7 +238,8 @@ void addBench(Commands &commands) {
   command->add_option("PROGRAM", options->program, "an artifact directory, a .mlir file or a benchmark's name");
   addArgumentOptions(command, options->arguments);
   addRepeatable(command, "--schedule", options->schedules,
-                "static, ticket or dynamic; may be repeated (default: all that the artifact supports)")
+                "static, ticket, dynamic or auto; may be repeated (default: the first three, as far as the artifact "
+                "supports them)")
       ->type_name("NAME");
   command
       ->add_option("--workers", options->workers,

@@ -112,6 +112,7 @@ std::string toText(const BenchReport &report) {
   if (report.sol)
     text += limitsText(*report.sol);
   text += timesText(report);
+  text += "auto picks " + report.automatic + "\n";
   if (report.sol)
     text += callsText(*report.sol);
   for (const OutputReport &output : report.outputs)
@@ -131,6 +132,7 @@ std::string toJson(const BenchReport &report) {
       timing["share"] = shareOf(report.sol->bound, t.median);
     json["timings"].push_back(timing);
   }
+  json["auto"] = report.automatic;
   if (report.sol)
     json["sol"] = solJson(report);
   for (const OutputReport &output : report.outputs)

@@ -42,6 +42,7 @@ struct BenchReport {
   std::vector<std::pair<std::string, int64_t>> symbols;
   int64_t tasks = 0, repeat = 0;
   std::vector<Timing> timings;
+  std::string automatic; // what auto picks with the last number of workers, and why
   std::optional<SpeedOfLightReport> sol;
   std::vector<OutputReport> outputs; // the same bits in all launches that were looked at, or a failure says so
   std::vector<std::string> failures;

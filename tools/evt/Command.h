@@ -33,7 +33,7 @@ CLI::Option *addRepeatable(CLI::App *command, const std::string &name, std::vect
                            const std::string &description);
 
 /// Throws Failure (wrong input) unless `found` is one of `allowed`:
-/// "--schedule is 'fast', required one of static, ticket, dynamic".
+/// "--schedule is 'fast', required one of static, ticket, dynamic, auto".
 void requireOneOf(const std::string &option, const std::string &found, const std::vector<std::string> &allowed);
 
 /// Throws Failure (wrong input): "--repeat is 0, required at least 1".

@@ -10,7 +10,11 @@
 
 namespace evt::tool {
 
-std::vector<std::string> scheduleNames() { return {runtime::scheduleNames.begin(), runtime::scheduleNames.end()}; }
+std::vector<std::string> scheduleNames() {
+  std::vector<std::string> names{runtime::scheduleNames.begin(), runtime::scheduleNames.end()};
+  names.emplace_back("auto");
+  return names;
+}
 
 std::vector<std::string> supportedSchedules(const runtime::Manifest &manifest) {
   std::vector<std::string> names;

@@ -12,7 +12,7 @@
 
 namespace evt::tool {
 
-/// static, ticket, dynamic
+/// What --schedule may be: static, ticket, dynamic, auto.
 std::vector<std::string> scheduleNames();
 /// Those the artifact holds.
 std::vector<std::string> supportedSchedules(const runtime::Manifest &manifest);

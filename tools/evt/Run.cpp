@@ -26,12 +26,12 @@ struct RunOptions {
   ArgumentOptions arguments;
   std::vector<std::string> out, expect; // NAME=FILE
   double tolerance = 1e-5;
-  std::string schedule, trace, inject;
+  std::string schedule = "auto", trace, inject;
   unsigned workers = 0;
   std::optional<int64_t> repeat;
   uint64_t perturb = 0;
   double watchdog = EVT_DEFAULT_WATCHDOG_SECONDS;
-  bool check = false, json = false;
+  bool check = false, json = false, verbose = false;
 
   bool observed() const { return check || !trace.empty(); }
 };
@@ -87,6 +87,7 @@ private:
 
   void begin() {
     report_.graph = manifest().graph;
+    report_.verbose = options_.verbose;
     for (size_t s = 0; s < manifest().symbols.size(); ++s)
       report_.symbols.emplace_back(manifest().symbols[s].name, binding_.symbols[s]);
   }
@@ -96,6 +97,7 @@ private:
       arguments_->restore();
     runtime::LaunchStats stats = launchKept(*opened_.program, arguments_, recorder, launch_);
     report_.schedule = runtime::scheduleNames[stats.schedule];
+    report_.why = stats.why;
     report_.workers = stats.workers;
     report_.tasks = stats.tasks;
     std::vector<std::string> finished;
@@ -190,8 +192,7 @@ private:
 
 void run(const RunOptions &options) {
   // What is wrong with the command line alone is said before anything is compiled.
-  if (!options.schedule.empty())
-    requireOneOf("--schedule", options.schedule, scheduleNames());
+  requireOneOf("--schedule", options.schedule, scheduleNames());
   if (!options.trace.empty())
     requireTraceName(options.trace);
   requireWatchdog(options.watchdog);
@@ -234,8 +235,9 @@ void addRun(Commands &commands) {
       ->capture_default_str();
   command
       ->add_option("--schedule", options->schedule,
-                   "static, ticket or dynamic (default: the first that the artifact supports)")
-      ->type_name("NAME");
+                   "static, ticket or dynamic; auto picks the one that should cost least here")
+      ->type_name("NAME")
+      ->capture_default_str();
   command->add_option("--workers", options->workers, "how many threads; 0 is one for each CPU, or each SM of a GPU")
       ->type_name("N")
       ->capture_default_str();
@@ -256,6 +258,7 @@ void addRun(Commands &commands) {
                    "stop a launch in which no task finishes for so long, and say why; 0 is never")
       ->type_name("SECONDS")
       ->capture_default_str();
+  command->add_flag("-v,--verbose", options->verbose, "say why this schedule was picked");
   command->add_flag("--json", options->json, "print the result as JSON");
   addCompileOptions(command, options->compile);
 }

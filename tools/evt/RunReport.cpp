@@ -98,6 +98,8 @@ std::string toText(const RunReport &report) {
   std::string text = report.graph + (symbols.empty() ? "" : " (" + joined(symbols) + ")") + ": " +
                      counted(static_cast<uint64_t>(report.tasks), "task") + ", " + report.schedule + ", " +
                      counted(report.workers, "worker") + ", " + timesText(report) + "\n";
+  if (report.verbose && !report.why.empty())
+    text += "  auto picked " + report.why + "\n";
   for (const OutputReport &output : report.outputs) {
     text += "  " + output.name + ": " + std::string(runtime::name(output.type)) + " " +
             runtime::describeShape(output.shape) + ", fnv1a64 " + runtime::toHex(output.fingerprint) + "\n";
@@ -117,6 +119,8 @@ std::string toJson(const RunReport &report) {
             {"workers", report.workers}, {"tasks", report.tasks},     {"seconds", report.seconds}};
   for (auto &[name, value] : report.symbols)
     json["symbols"][name] = value;
+  if (!report.why.empty())
+    json["schedule_reason"] = report.why;
   if (!report.seconds.empty())
     json["median_seconds"] = median(report.seconds);
   if (report.observedSeconds)

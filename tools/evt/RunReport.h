@@ -41,6 +41,8 @@ struct RunReport {
   std::string graph;
   std::vector<std::pair<std::string, int64_t>> symbols;
   std::string schedule;
+  std::string why;      // it was picked, if it was
+  bool verbose = false; // the text says so
   unsigned workers = 0;
   int64_t tasks = 0;
   std::vector<double> seconds; // of each launch without an observer

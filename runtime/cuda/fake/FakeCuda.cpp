@@ -354,6 +354,13 @@ int cuMemFree_v2(uint64_t address) {
   --state.allocations;
   return success;
 }
+int cuMemGetInfo_v2(size_t *free, size_t *total) {
+  ENTER("cuMemGetInfo");
+  std::lock_guard lock(mutex);
+  *free = state.memoryBytes - used;
+  *total = state.memoryBytes;
+  return success;
+}
 int cuMemHostAlloc(void **memory, size_t bytes, unsigned) {
   ENTER("cuMemHostAlloc");
   *memory = std::malloc(bytes);
@@ -382,6 +389,14 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream) {
     return invalidValue;
   count(&State::hostCopies);
   streamOf(stream)->add([=] { std::memcpy(to, source, bytes); });
+  return success;
+}
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream) {
+  ENTER("cuMemcpyDtoDAsync");
+  char *target = inside(to, bytes), *source = inside(from, bytes);
+  if (!target || !source)
+    return invalidValue;
+  streamOf(stream)->add([=] { std::memcpy(target, source, bytes); });
   return success;
 }
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void *stream) {

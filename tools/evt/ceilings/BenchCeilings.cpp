@@ -135,7 +135,7 @@ void addCeilings(Commands &commands) {
       ->type_name("PART");
   command
       ->add_option("--megabytes", options->megabytes,
-                   "what a stream reads; 0 is 32 times the L2 cache of a GPU, and 4 times the CPU's last cache but at "
+                   "what a stream reads; 0 is 128 times the L2 cache of a GPU, and 4 times the CPU's last cache but at "
                    "least 512")
       ->type_name("N")
       ->capture_default_str();

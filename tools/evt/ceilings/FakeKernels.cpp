@@ -49,11 +49,6 @@ KERNEL(ceiling_read) {
   if (block == 0)
     add(host(work.out), sum);
 }
-KERNEL(ceiling_copy) {
-  Work work = workOf(parameters);
-  if (block == 0)
-    std::memcpy(host(work.out), host(work.in), work.amount * 8);
-}
 KERNEL(ceiling_bulk_read) {
   Work work = workOf(parameters);
   uint64_t sum = 0;

@@ -11,7 +11,7 @@
 namespace evt::tool {
 
 struct GpuMeasurement {
-  size_t bytes = 0;       // that a stream reads; 0: 32 times the L2 cache
+  size_t bytes = 0;       // that a stream reads; 0: 128 times the L2 cache, at most a quarter of the memory
   unsigned rounds = 2000; // of an exchange of events
   unsigned repeats = 15;  // the median counts, after two runs that do not
   Progress progress = {}; // told what is measured

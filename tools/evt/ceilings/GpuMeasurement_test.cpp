@@ -37,6 +37,8 @@ TEST_F(GpuMeasurementTest, MeasuresEverything) {
     return launch.grid == 4 && launch.sharedBytes == 12 * 16384;
   };
   EXPECT_EQ(std::count_if(launches.begin(), launches.end(), isBulk), 5);
+  auto isSmaller = [](const fakecuda::State::Launch &launch) { return launch.sharedBytes == 6 * 16384; };
+  EXPECT_EQ(std::count_if(launches.begin(), launches.end(), isSmaller), 5);
   uint64_t amount;
   std::memcpy(&amount, std::find_if(launches.begin(), launches.end(), isBulk)->parameters.data() + 16, 8);
   EXPECT_EQ(amount, 16u);
@@ -48,9 +50,22 @@ TEST_F(GpuMeasurementTest, BuffersAreLargerThanTheCache) {
   GpuMeasurement how = quick();
   how.bytes = 0;
   measureGpu(gpu, cubin(), how);
-  uint64_t words; // that ceiling_fill writes: 32 times 64 KB
+  uint64_t words; // that ceiling_fill writes: 128 times 64 KB
   std::memcpy(&words, fake->launched[0].parameters.data() + 16, 8);
-  EXPECT_EQ(words * 8, 32u << 16);
+  EXPECT_EQ(words * 8, 128u << 16);
+}
+
+TEST_F(GpuMeasurementTest, BuffersFitIntoTheMemory) {
+  fake->cacheBytes = 1 << 20;
+  fake->memoryBytes = 8 << 20; // a quarter of what is free is 2 MB, less what results take
+  runtime::cuda::Gpu gpu(driver);
+  GpuMeasurement how = quick();
+  how.bytes = 0;
+  measureGpu(gpu, cubin(), how);
+  uint64_t words;
+  std::memcpy(&words, fake->launched[0].parameters.data() + 16, 8);
+  EXPECT_LE(words * 8, 2u << 20);
+  EXPECT_GT(words * 8, 1u << 20);
 }
 
 TEST_F(GpuMeasurementTest, BlocksThatDoNotRunAtOnceAreNoticed) {

@@ -82,24 +82,6 @@ extern "C" __global__ void __launch_bounds__(512) ceiling_read(Work work) {
     atomicAdd(reinterpret_cast<unsigned long long *>(work.out), sum);
 }
 
-extern "C" __global__ void __launch_bounds__(512) ceiling_copy(Work work) {
-  const ulonglong2 *in = reinterpret_cast<const ulonglong2 *>(work.in);
-  ulonglong2 *out = reinterpret_cast<ulonglong2 *>(work.out);
-  uint64_t pairs = work.amount / 2, stride = uint64_t(gridDim.x) * blockDim.x;
-  uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  for (; i + 3 * stride < pairs; i += 4 * stride) {
-    ulonglong2 v[4];
-#pragma unroll
-    for (int u = 0; u < 4; ++u)
-      v[u] = __ldcs(in + i + u * stride);
-#pragma unroll
-    for (int u = 0; u < 4; ++u)
-      __stcs(out + i + u * stride, v[u]);
-  }
-  for (; i < pairs; i += stride)
-    out[i] = in[i];
-}
-
 /// One thread of each block fetches the block's own contiguous run of chunks into a ring of `rounds` stages.
 extern "C" __global__ void ceiling_bulk_read(Work work) {
   extern __shared__ __align__(128) unsigned char ring[];

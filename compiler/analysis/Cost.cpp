@@ -2,6 +2,7 @@
 
 #include "compiler/analysis/IndexRanges.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -34,6 +35,16 @@ int64_t opsOf(Operation *op) {
   return elements(op->getResult(0)) * (isa<math::FmaOp>(op) ? 2 : 1);
 }
 
+bool hasRemainder(Operation *op) {
+  if (isa<arith::RemSIOp, arith::RemUIOp>(op))
+    return op->getResult(0).getType().isIndex();
+  auto apply = dyn_cast<affine::AffineApplyOp>(op);
+  bool found = false;
+  if (apply)
+    apply.getAffineMap().walkExprs([&](AffineExpr e) { found |= e.getKind() == AffineExprKind::Mod; });
+  return found;
+}
+
 /// What a call touches of one memory, in one direction.
 struct Touched {
   unsigned memory;
@@ -57,6 +68,13 @@ public:
       assume("every task of the ragged bound is counted");
       touch(op.getRaggedTable(), false, {{Amount(0), ranges.groups()}}, {1}, 1);
     }
+    device.getBody().walk([&](Operation *step) {
+      if (!hasRemainder(step))
+        return;
+      IndexRange range = ranges.of(step->getResult(0));
+      if (!range.lo || !range.hi || !(*range.lo == *range.hi))
+        assume("an index that is a remainder takes all its values");
+    });
     op.getProtocol().walk([&](ir::ReadOp read) { touchPoint(read, 1); });
     op.getProtocol().walk([&](ir::WaitOp wait) {
       ir::EventOp event = signature.events[signature.eventOf(wait.getEvent())];

@@ -15,9 +15,11 @@
 // however many tasks do so: from the smallest to the largest index of each dimension, inside the memory. Bytes of the
 // graph are those of its arguments: what lies in planned buffers need not leave the chip.
 //
-// *Assumptions* say where data decides. An index that is read from memory may be any of its dimension, but a task
-// touches no more than its tiles; a loop whose length is read from memory runs over all of the dimension it indexes; a
-// ragged call has as many tasks as its bound.
+// *Assumptions* say where less may be touched than is counted, most often because data decides. An index that is read
+// from memory may be any of its dimension, but a task touches no more than its tiles; a loop whose length is read from
+// memory runs over all of the dimension it indexes; a ragged call has as many tasks as its bound; an index that is a
+// remainder takes all its values. Where nothing is assumed the bytes are exactly those that tasks touch, unless tasks
+// leave gaps (test/run/costs_match_accesses.py compares them).
 #ifndef EVT_COMPILER_ANALYSIS_COST_H
 #define EVT_COMPILER_ANALYSIS_COST_H
 

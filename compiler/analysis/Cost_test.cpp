@@ -81,6 +81,8 @@ TEST_F(CostTest, Stencil) {
   // Six operations a point of blocks of 16 x 16: 3 x 2 blocks, 5 steps. Both planes are read and written.
   EXPECT_EQ(call(cost, "step").ops.evaluate(shape), 5 * 6 * 1536);
   EXPECT_EQ(call(cost, "step").bytes.text(), "16 * h * w");
+  EXPECT_THAT(call(cost, "step").assumptions, ElementsAre("an index that is a remainder takes all its values"));
+  EXPECT_THAT(call(cost, "end").assumptions, IsEmpty());
   // The plane of the last step alone.
   EXPECT_EQ(call(cost, "end").bytes.text(), "8 * h * w");
   EXPECT_EQ(call(cost, "begin").ops.text(), "0");

@@ -15,6 +15,8 @@
 #include "tools/evt/ceilings/BenchCeilings.h"
 #include "tools/evt/ceilings/Ceilings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -141,9 +143,9 @@ private:
       const std::string &name = manifest().arguments[number].name;
       if (!first) {
         if (fingerprintOf(tensor) != report_.outputs[next++].fingerprint)
-          report_.failures.push_back("'" + name + "' of a launch under " + schedule + " with " +
-                                     counted(workers, "worker") +
-                                     " differs from the first launch, required the same bits");
+          report_.failures.push_back(fmt::format("'{}' of a launch under {} with {} differs from the first launch, "
+                                                 "required the same bits",
+                                                 name, schedule, counted(workers, "worker")));
         continue;
       }
       OutputReport output{name, tensor.type(), tensor.shape(), fingerprintOf(tensor), {}};

@@ -181,7 +181,7 @@ CpuCeilings measureCpu(const CpuMeasurement &how) {
   for (float result : results)
     if (!(result > 11.99f && result < 12.01f))
       throw Failure(ExitCode::defect, "multiply-adds give " + std::to_string(result) + ", required 12");
-  found.f32Flops = 2.0 * chains * static_cast<double>(kernels.bytes / sizeof(float)) * static_cast<double>(rounds) *
+  found.f32Flops = 2.0 * chains * static_cast<double>(kernels.bytes) / sizeof(float) * static_cast<double>(rounds) *
                    found.threads / seconds;
   return found;
 }

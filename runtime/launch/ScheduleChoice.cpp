@@ -10,7 +10,7 @@ namespace evt::runtime {
 // Of a GPU: an SM's part of the memory's and the tensor cores' rates; what phases cost as measured on decode chains. Of
 // a CPU: a core of a server.
 const WorkerRates cpuRates{1e10, 2e10, 0.08, 0.3e-6, 20e-9};
-const WorkerRates gpuRates{3.5e10, 5e12, 0.03, 0.05e-6, 0.45e-6};
+const WorkerRates gpuRates{3.5e10, 5e12, 0.017, 0.4e-6, 0.6e-6};
 
 namespace {
 

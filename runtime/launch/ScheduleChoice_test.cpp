@@ -83,23 +83,22 @@ std::vector<CallWork> chain(int64_t layers, double hidden, double qkv, double fe
           call(rows(vocabulary), 1, 2, 2 * vocabulary * hidden)};
 }
 
-// docs/perf/ceilings.md has the times.
+// docs/perf/gpu.md has the times: with 1 token tickets lost 22 µs of Llama's 0.80 ms and 6 µs of Qwen's 3.74 ms.
 TEST(ScheduleChoice, ChainsTakeTheScheduleThatWasFaster) {
-  std::vector<CallWork> qwen = chain(9, 4096, 6144, 12288, 151936, 3);
+  std::vector<CallWork> qwen = chain(36, 4096, 6144, 12288, 151936, 3);
   std::vector<CallWork> llama = chain(16, 2048, 3072, 8192, 128256, 2);
-  EXPECT_EQ(chooseSchedule(qwen, 132, gpuRates, all).schedule, EVT_TICKET);
-  EXPECT_EQ(chooseSchedule(llama, 132, gpuRates, all).schedule, EVT_TICKET);
-  // Static lost 26 µs on the one and 7 to 18 µs on the other.
+  EXPECT_EQ(chooseSchedule(qwen, 132, gpuRates, all).schedule, EVT_STATIC);
+  EXPECT_EQ(chooseSchedule(llama, 132, gpuRates, all).schedule, EVT_STATIC);
   auto lost = [](const std::vector<CallWork> &calls) {
     std::array<double, 3> added = overheadsOf(calls, 132, gpuRates);
-    return (added[EVT_STATIC] - added[EVT_TICKET]) * 1e6;
+    return (added[EVT_TICKET] - added[EVT_STATIC]) * 1e6;
   };
-  EXPECT_NEAR(lost(qwen), 26, 5);
-  EXPECT_NEAR(lost(llama), 12, 6);
+  EXPECT_NEAR(lost(llama), 22, 6);
+  EXPECT_NEAR(lost(qwen), 6, 20); // half a percent of the launch
 }
 
-TEST(ScheduleChoice, PhasesOfAMicrosecondAreNotWorthATicket) {
-  EXPECT_EQ(chooseSchedule(chain(16, 512, 768, 2048, 8192, 1), 132, gpuRates, all).schedule, EVT_STATIC);
+TEST(ScheduleChoice, LongPhasesAreWorthTickets) {
+  EXPECT_EQ(chooseSchedule(chain(80, 8192, 10240, 28672, 128256, 7), 132, gpuRates, all).schedule, EVT_TICKET);
 }
 
 TEST(ScheduleChoice, ManifestsWithoutCostsKeepTheFirstOne) {

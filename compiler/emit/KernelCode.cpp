@@ -359,7 +359,10 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const Shar
   out.line("static constexpr bool dynamic = Code::dynamic;");
   out.line("static constexpr int collected = ", collected, ", row_pieces = ", streams.rowPieces(), ";");
   out.line("static constexpr evt::SharedLayout layout{", shared.slots, ", ", shared.stageBytes, ", ",
-           shared.slots ? "EVT_IN_FLIGHT_BYTES / " + num(shared.stageBytes) : "0", ", ", shared.fragments, "};");
+           shared.slots
+               ? "evt::stages_in_flight(EVT_IN_FLIGHT_BYTES, " + num(shared.stageBytes) + ", " + num(shared.slots) + ")"
+               : "0",
+           ", ", shared.fragments, "};");
   out.line("static __device__ __forceinline__ void schedule(evt::DynamicWorker &w, const Program &P) {");
   out.line("if constexpr (Schedule == EVT_STATIC) run_static(w, P);");
   out.line("else if constexpr (Schedule == EVT_TICKET) run_ticket(w, P);");

@@ -5,16 +5,19 @@
 
 #if defined(__CUDACC__)
 #define EVT_DEVICE __device__
+#define EVT_SHARED __host__ __device__ // by the kernel, and by what describes it at compile time
 #else
 #define EVT_DEVICE
+#define EVT_SHARED
 #endif
 
 /// A function of an emitted kernel, and one whose arguments must stay in registers on a GPU.
 #define EVT_FN static EVT_DEVICE
 #if defined(__CUDACC__)
-#define EVT_FORCED static __device__ __forceinline__
+#define EVT_INLINE __device__ __forceinline__
 #else
-#define EVT_FORCED static inline
+#define EVT_INLINE inline
 #endif
+#define EVT_FORCED static EVT_INLINE
 
 #endif

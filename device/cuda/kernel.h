@@ -58,6 +58,7 @@ template <class Kernel, class Program, class Launch> struct Block {
   static constexpr SharedLayout layout = Kernel::layout;
   static constexpr bool streams = layout.slots > 0;
   static_assert(layout.slots <= SharedLayout::most_slots);
+  static_assert(!streams || rounds_stay_apart(layout.slots, layout.in_flight, loaders));
   using State = StreamState<streams ? layout.fragments : 0>;
 
   BlockState &block;
@@ -121,7 +122,7 @@ template <class Kernel, class Program, class Launch> struct Block {
       results = open_results();
     }
     const bool leads_warp = threadIdx.x % 32 == 0;
-    for (;; w.advance()) {
+    for (;; w.tasks.advance()) {
       Task &task = w.next_task();
       if (task.call == Task::none)
         break;
@@ -139,24 +140,24 @@ template <class Kernel, class Program, class Launch> struct Block {
               task.skipped = 1;
             if (w.launch->trace)
               task.started = ptx::nanoseconds();
-            w.say_begun();
+            w.tasks.say_begun();
           }
           __syncwarp();
           if (leads_warp)
-            w.leave_task();
+            w.tasks.leave();
           Kernel::multiply(shape, ring, results, rows);
           continue;
         }
       }
       if (w.leads())
-        w.say_begun(); // nobody waits for this one's events: it lets control go on
+        w.tasks.say_begun(); // nobody waits for this one's events: it lets control go on
       if (alive)
         alive = Kernel::execute(w, P, task);
       if (!alive && w.leads())
         *(volatile std::uint32_t *)&block.dead = 1;
       __syncwarp();
       if (leads_warp)
-        w.leave_task();
+        w.tasks.leave();
     }
   }
   /// The waits of a task that streams, then its rows. False when the launch was aborted.
@@ -181,33 +182,33 @@ template <class Kernel, class Program, class Launch> struct Block {
     Ring ring = open_ring();
     ring.start_loader(mine);
     int turn = mine; // stages until the next of its own
-    for (;; w.advance()) {
+    for (;; w.tasks.advance()) {
       const Task &task = w.next_task();
       if (task.call == Task::none)
         break;
       if (task.shape) {
         const int total = (int)(task.steps * task.streams), each = (int)task.streams;
         const std::uint32_t bytes = task.stage_bytes;
-        const char *const *from = stream.feeds + w.slot() * layout.fragments;
+        const char *const *from = stream.feeds + w.tasks.at.slot * layout.fragments;
         for (; turn < total; turn += loaders)
           ring.send(from[turn % each] + (std::size_t)(turn / each) * bytes, bytes);
         turn -= total;
       }
-      w.say_fed();
-      w.leave_task();
+      w.tasks.say_fed();
+      w.tasks.leave();
     }
   }
 
   __device__ __forceinline__ void finish() const {
     Results results = open_results();
     const std::uint32_t mine = threadIdx.x / 32 - epilogue_first;
-    for (;; w.advance()) {
+    for (;; w.tasks.advance()) {
       const Task &task = w.next_task();
       if (task.call == Task::none)
         break;
       if (task.shape) {
         if (task.finisher == mine) {
-          w.await_begun();
+          w.tasks.await_begun();
           if (task.skipped)
             results.drop();
           else
@@ -217,7 +218,7 @@ template <class Kernel, class Program, class Launch> struct Block {
       }
       __syncwarp();
       if (threadIdx.x % 32 == 0)
-        w.leave_task();
+        w.tasks.leave();
     }
   }
 };

@@ -160,6 +160,19 @@ __device__ __forceinline__ void barrier_wait(Barrier barrier, std::uint32_t pari
     ;
 }
 
+/// The barriers of a block, for the rings of device/common/rings.h. What a group of threads does together, a warp does.
+struct Sync {
+  using Barriers = ptx::Barriers;
+  using Barrier = ptx::Barrier;
+  __device__ __forceinline__ static void wait(Barrier barrier, std::uint32_t parity) { barrier_wait(barrier, parity); }
+  __device__ __forceinline__ static void arrive(Barrier barrier) { barrier_arrive(barrier); }
+  __device__ __forceinline__ static void arrive_once(Barrier barrier) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+      barrier_arrive(barrier);
+  }
+};
+
 //===-- registers, by a group of four warps -----------------------------------------------------------------------===//
 
 template <int Count> __device__ __forceinline__ void take_registers() {

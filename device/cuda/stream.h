@@ -17,57 +17,28 @@ namespace evt {
 
 //===-- the ring --------------------------------------------------------------------------------------------------===//
 
-struct Ring {
+/// As many as the bytes allow, and the ring.
+__host__ __device__ constexpr int stages_in_flight(int bytes, int stage_bytes, int slots) {
+  int stages = bytes / stage_bytes;
+  while (stages > 1 && !rounds_stay_apart(slots, stages, loaders))
+    --stages;
+  return stages < 1 ? 1 : stages;
+}
+
+struct Ring : StageRing<ptx::Sync> {
   const char *stages;
   std::uint32_t address; // of the stages, in shared memory
-  ptx::Barriers full, empty;
-  int slots, stage_bytes, in_flight;
-  Cursor at, oldest; // the next stage, and the next to give back (compute) or the oldest that may be in flight (loader)
-  int before;        // loader: stages to send before one must have arrived
+  int stage_bytes;
 
-  /// The loaders take turns, so that each has its next copy ready when the stage it waits for arrives.
-  __device__ __forceinline__ void start_loader(int loader) {
-    at.skip(loader, slots);
-    before = in_flight - loader;
-    if (before <= 0)
-      oldest.skip(-before, slots);
-  }
-  /// Loader, one thread: fetches its next stage, when it is free and when few enough are in flight.
+  /// Loader, one thread: fetches its next stage.
   __device__ __forceinline__ void send(const char *from, std::uint32_t bytes) {
-    const ptx::Barrier arrived = full[at.slot];
-    const std::uint32_t to = address + (std::uint32_t)(at.slot * stage_bytes);
-    ptx::barrier_wait(empty[at.slot], at.round ^ 1);
-    ptx::barrier_expect(arrived, bytes);
-    at.skip(loaders, slots);
-    if (before > 0) {
-      before -= loaders;
-      if (before <= 0)
-        oldest.skip(-before, slots);
-      ptx::bulk_load_once(to, from, bytes, arrived);
-      return;
-    }
-    const ptx::Barrier earlier = full[oldest.slot];
-    const std::uint32_t round = oldest.round;
-    oldest.skip(loaders, slots);
-    ptx::barrier_wait(earlier, round);
-    ptx::bulk_load_once(to, from, bytes, arrived);
+    StageRing::send<loaders>([=](ptx::Barrier arrived) { ptx::barrier_expect(arrived, bytes); },
+                             [=, this](int slot, ptx::Barrier arrived) {
+                               ptx::bulk_load_once(address + (std::uint32_t)(slot * stage_bytes), from, bytes, arrived);
+                             });
   }
-
   /// Compute, every warp: the next stage, once it is there.
-  __device__ __forceinline__ const char *receive() {
-    ptx::barrier_wait(full[at.slot], at.round);
-    const char *stage = stages + at.slot * stage_bytes;
-    at.advance(slots);
-    return stage;
-  }
-  /// Gives the oldest stage back. What was read from it must have been used: a load that is only issued may still be on
-  /// its way when the copy engine overwrites the stage.
-  __device__ __forceinline__ void release() {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0)
-      ptx::barrier_arrive(empty[oldest.slot]);
-    oldest.advance(slots);
-  }
+  __device__ __forceinline__ const char *receive() { return stages + StageRing::receive() * stage_bytes; }
 };
 
 /// A packed tile; the emitted source checks that it is what the compiler has in mind (compiler/layout).
@@ -165,12 +136,10 @@ __device__ __forceinline__ void multiply(Ring &ring, const uint4 (&rows)[Steps *
 
 //===-- from compute to epilogue ----------------------------------------------------------------------------------===//
 
-struct Results {
+struct Results : ResultRing<ptx::Sync> {
   static constexpr int slots = 4;
-  float *sums; // [slot][warp][fragment][lane][2]
-  ptx::Barriers full, empty;
+  float *sums;   // [slot][warp][fragment][lane][2]
   int fragments; // room of a slot
-  Cursor at;
 
   __device__ float2 *place(int warp, int fragment) const {
     return reinterpret_cast<float2 *>(sums) + ((at.slot * compute_warps + warp) * fragments + fragment) * 32 +
@@ -179,20 +148,17 @@ struct Results {
 
   /// Compute, every warp.
   template <int Fragments> __device__ __forceinline__ void put(const float (&s)[Fragments][2]) {
-    ptx::barrier_wait(empty[at.slot], at.round ^ 1);
+    begin_put();
     const int warp = (int)threadIdx.x / 32;
 #pragma unroll
     for (int f = 0; f < Fragments; ++f)
       *place(warp, f) = {s[f][0], s[f][1]};
-    __syncwarp();
-    if (threadIdx.x % 32 == 0)
-      ptx::barrier_arrive(full[at.slot]);
-    at.advance(slots);
+    end_put(slots);
   }
 
   /// Epilogue, one warp: adds what the warps found, in their order, and frees the slot.
   template <int Fragments> __device__ __forceinline__ void take(float (&s)[Fragments * 2]) {
-    ptx::barrier_wait(full[at.slot], at.round);
+    begin_take();
 #pragma unroll
     for (int f = 0; f < Fragments; ++f) {
       float2 sum = *place(0, f);
@@ -205,16 +171,12 @@ struct Results {
       s[2 * f] = sum.x;
       s[2 * f + 1] = sum.y;
     }
-    __syncwarp();
-    if (threadIdx.x % 32 == 0)
-      ptx::barrier_arrive(empty[at.slot]);
+    end_take();
   }
   /// The same for a task that nobody ends.
   __device__ void drop() {
-    ptx::barrier_wait(full[at.slot], at.round);
-    __syncwarp();
-    if (threadIdx.x % 32 == 0)
-      ptx::barrier_arrive(empty[at.slot]);
+    begin_take();
+    end_take();
   }
 };
 

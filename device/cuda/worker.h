@@ -13,6 +13,7 @@
 // keep handing tasks on without waiting for events or ending them, so no role waits for another that has left.
 #pragma once
 
+#include "device/common/rings.h"
 #include "device/common/scalar.h"
 #include "device/cuda/abi.h"
 #include "device/cuda/ptx.h"
@@ -81,25 +82,6 @@ struct BlockState {
   std::uint32_t last;              // this block was the last to leave
   std::uint32_t dead;              // compute runs no more tasks: the launch is being aborted
   std::uint32_t records;           // of the trace
-};
-
-/// One role's place in a ring: the slot, and the parity of the round.
-struct Cursor {
-  int slot = 0;
-  std::uint32_t round = 0;
-  __device__ __forceinline__ void advance(int slots) {
-    if (++slot == slots) {
-      slot = 0;
-      round ^= 1;
-    }
-  }
-  __device__ __forceinline__ void skip(int places, int slots) {
-    slot += places;
-    if (slot >= slots) {
-      slot -= slots;
-      round ^= 1;
-    }
-  }
 };
 
 /// Numbers runs of tasks that have the same rows and events.
@@ -179,15 +161,19 @@ __device__ __noinline__ inline bool block_until(const evt_cuda_launch *launch, s
 class Worker {
 public:
   __device__ Worker(const evt_cuda_launch *launch, Control *control, BlockState *block, char *tiles, Notification *room)
-      : launch(launch), control(control), block(block), id(blockIdx.x), workers(launch->workers), collected{room, 0},
-        full(ptx::barriers_at(block->full)), empty(ptx::barriers_at(block->empty)),
-        begun(ptx::barriers_at(block->begun)), fed(ptx::barriers_at(block->fed)), tiles(tiles) {}
+      : launch(launch), control(control), block(block), id(blockIdx.x),
+        workers(launch->workers), collected{room, 0}, tasks{ptx::barriers_at(block->full),
+                                                            ptx::barriers_at(block->empty),
+                                                            ptx::barriers_at(block->begun),
+                                                            ptx::barriers_at(block->fed)},
+        tiles(tiles) {}
 
   const evt_cuda_launch *const launch;
   Control *const control;
   BlockState *const block;
   const std::uint32_t id, workers;
   Collected collected;
+  TaskRing<ptx::Sync, BlockState::slots> tasks;
 
   __device__ bool aborted() const { return ptx::load_relaxed(launch->abort) != EVT_ABORT_NONE; }
 
@@ -249,11 +235,11 @@ public:
 
   /// Gives a task to the compute warps; false when the launch was aborted.
   template <class... Coords> __device__ bool hand_over(std::uint32_t call, std::int64_t index, Coords... coords) {
-    enter(begun, ahead_of_compute);
+    tasks.enter(tasks.begun, ahead_of_compute);
     if (threadIdx.x % 32 == 0) {
       Task &task = describe(call, index, coords...);
       task.shape = 0;
-      ptx::barrier_arrive(full[at.slot]);
+      tasks.hand_over();
     }
     return leave();
   }
@@ -262,7 +248,7 @@ public:
   __device__ __forceinline__ bool hand_over_stream(std::uint32_t call, std::int64_t index, std::uint32_t shape,
                                                    const char *const (&from)[Streams], std::uint32_t stage_bytes,
                                                    bool always, const std::int64_t (&rows)[N], Coords... coords) {
-    enter(fed, ahead_of_loader);
+    tasks.enter(tasks.fed, ahead_of_loader);
     key.follow(call, rows, always);
     if (threadIdx.x % 32 == 0) {
       Task &task = describe(call, index, coords...);
@@ -274,8 +260,8 @@ public:
       task.finisher = (std::uint32_t)turn;
 #pragma unroll
       for (int f = 0; f < Streams; ++f)
-        feeds[at.slot * feeds_each + f] = from[f];
-      ptx::barrier_arrive(full[at.slot]);
+        feeds[tasks.at.slot * feeds_each + f] = from[f];
+      tasks.hand_over();
     }
     turn = (turn + 1) % epilogue_warps;
     return leave();
@@ -284,21 +270,13 @@ public:
 
   __device__ void end_of_tasks() { hand_over(Task::none, 0); }
 
-  //===-- the ring of tasks: every role -------------------------------------------------------------------------===//
+  //===-- every role that walks the tasks -----------------------------------------------------------------------===//
 
   /// The next task, once it is there.
   __device__ __forceinline__ Task &next_task() {
-    ptx::barrier_wait(full[at.slot], at.round);
-    return block->tasks[at.slot];
+    tasks.await();
+    return block->tasks[tasks.at.slot];
   }
-  /// By one thread of each warp that walks the tasks, when it reads this one no more.
-  __device__ __forceinline__ void leave_task() const { ptx::barrier_arrive(empty[at.slot]); }
-  __device__ __forceinline__ void advance() { at.advance(BlockState::slots); }
-  __device__ __forceinline__ int slot() const { return at.slot; }
-  /// One thread says that the task's waits are passed; the roles that follow wait for it.
-  __device__ __forceinline__ void say_begun() const { ptx::barrier_arrive(begun[at.slot]); }
-  __device__ __forceinline__ void await_begun() const { ptx::barrier_wait(begun[at.slot], at.round); }
-  __device__ __forceinline__ void say_fed() const { ptx::barrier_arrive(fed[at.slot]); }
 
   //===-- compute: runs tasks -----------------------------------------------------------------------------------===//
 
@@ -349,20 +327,10 @@ public:
   }
 
 private:
-  /// Control: waits until there is room, and until the role that comes next is not too far behind: what is handed over
-  /// early cannot be taken by another block.
-  __device__ __forceinline__ void enter(ptx::Barriers progress, int ahead) {
-    ptx::barrier_wait(empty[at.slot], at.round ^ 1);
-    const int before = at.slot - ahead;
-    if (before >= 0)
-      ptx::barrier_wait(progress[before], at.round);
-    else if (has_wrapped)
-      ptx::barrier_wait(progress[before + BlockState::slots], at.round ^ 1);
-  }
   template <class... Coords>
   __device__ __forceinline__ Task &describe(std::uint32_t call, std::int64_t index, Coords... coords) {
     static_assert(sizeof...(Coords) <= Task::max_coords);
-    Task &task = block->tasks[at.slot];
+    Task &task = block->tasks[tasks.at.slot];
     task.call = call;
     task.skipped = 0;
     task.index = index;
@@ -371,19 +339,13 @@ private:
     return task;
   }
   __device__ __forceinline__ bool leave() {
-    advance();
-    if (at.slot == 0) { // not for every task: asking takes as long as a small one
-      has_wrapped = true;
-      if (aborted())
-        return false;
-    }
+    // Not for every task: asking takes as long as a small one.
+    if (tasks.step() && aborted())
+      return false;
     return !*(volatile std::uint32_t *)&block->dead;
   }
 
-  const ptx::Barriers full, empty, begun, fed; // of the tasks
   char *const tiles;
-  Cursor at;
-  bool has_wrapped = false;
   static constexpr int ahead_of_compute = 4, ahead_of_loader = 3;
   Key key; // of control
   static constexpr int tickets_ahead = 2;

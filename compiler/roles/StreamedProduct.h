@@ -23,8 +23,8 @@
 //   }
 #pragma once
 
-#include "compiler/ir/Evt.h"
 #include "compiler/layout/PackedWeights.h"
+#include "compiler/roles/Operands.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -72,8 +72,5 @@ struct StreamedProduct {
 /// The plan, or nothing and, in `why`, what stands against it.
 std::optional<StreamedProduct> matchStreamedProduct(ir::DeviceOp device, llvm::function_ref<bool(unsigned)> isImmutable,
                                                     std::string &why);
-
-/// True if `value` is computed from the block argument.
-bool dependsOn(mlir::Value value, mlir::BlockArgument argument);
 
 } // namespace evt::roles

@@ -1,0 +1,63 @@
+// Which device functions multiply tiles on the tensor cores: products with many rows on both sides, whose operands are
+// fetched tile by tile.
+//
+// Such a function is split over the roles of a block:
+//
+//   loader    passes the task's waits, then copies a tile of rows and the tiles of weights, 64 columns of K at a time,
+//             into a ring of shared-memory stages. It is in the next task while compute ends this one.
+//   compute   two groups of four warps, each with half of the rows, multiply stage after stage; the sums stay in
+//             registers. Then everything after the product, on these registers: element-wise operations, further loads,
+//             stores, notifies.
+//
+// The form that is recognized, of which the rest of the body must be expressible on fragments (emit/FragmentCode.h):
+//
+//   %acc… = scf.for %k = lb to ub step S iter_args(zero…) {
+//     %a = extf(evt.load %x[…, row, k] : M x S)         // one tile for all products
+//     %b = extf(evt.load %w[…, column, k] : N x S)      // one for each accumulator
+//     matmul_transpose_b ins(%a, %b) outs(%acc)
+//   }
+//
+// M is 64, 128 or 256, S a multiple of 64; all N together, times M / 128, are at most 256. Operands may be arguments or
+// buffers that earlier tasks write. Rows, columns and K may end anywhere: what lies outside is zero.
+#pragma once
+
+#include "compiler/roles/Operands.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <string>
+#include <vector>
+
+namespace evt::roles {
+
+/// Columns of K in a stage: 128 bytes, the width of the swizzle.
+inline constexpr int64_t stageColumns = 64;
+/// Rows that a group of four warps multiplies at once, and how many such groups there are.
+inline constexpr int64_t groupRows = 64, rowGroups = 2;
+/// Sums that a thread may hold.
+inline constexpr int64_t mostSums = 128;
+
+struct TiledProduct {
+  mlir::scf::ForOp loop;
+  int64_t step = 0; // along K
+  ir::LoadOp rows;
+  std::vector<ir::LoadOp> weights; // one for each accumulator, in order
+  int64_t tileRows = 0;            // M
+  std::vector<int64_t> columns;    // N of each accumulator
+  bool isBfloat16 = true;
+
+  int64_t allColumns() const {
+    int64_t n = 0;
+    for (int64_t c : columns)
+      n += c;
+    return n;
+  }
+  /// Pieces of 64 rows that each group of warps has.
+  int64_t pieces() const { return (tileRows + groupRows * rowGroups - 1) / (groupRows * rowGroups); }
+  int64_t stageBytes() const { return (tileRows + allColumns()) * stageColumns * 2; }
+};
+
+/// The plan, or nothing and, in `why`, what stands against it.
+std::optional<TiledProduct> matchTiledProduct(ir::DeviceOp device, std::string &why);
+
+} // namespace evt::roles

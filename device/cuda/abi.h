@@ -7,8 +7,10 @@
  *
  * A kernel takes one parameter by value: evt_cuda_launch, directly followed by the 8-byte words of
  *   memories[], symbols[], regions[]
- * in the manifest's order: device addresses, values, device addresses. So a launch copies nothing, can be captured in
- * a graph, and launches on one stream follow each other without the host. It is launched with
+ * in the manifest's order: device addresses, values, device addresses. Where the manifest has `cuda.tensor_maps`, those
+ * follow from the next multiple of 64 bytes on, 128 bytes each: the driver's CUtensorMap of a memory at its address and
+ * with its extents in this launch. So a launch copies nothing, can be captured in a graph, and launches on one stream
+ * follow each other without the host. It is launched with
  *   grid  = `workers` blocks, which must all be resident at once (one wave),
  *   block = manifest `cuda.threads`, dynamic shared memory = manifest `cuda.shared_bytes`.
  * Regions are zero before the first launch and zero again after each launch that was not aborted.

@@ -86,6 +86,8 @@ public:
     readArguments();
     readSymbolSources();
     readMemories();
+    if (m_.cuda)
+      readTensorMaps();
     readEvents();
     readCalls();
     readCosts();
@@ -179,6 +181,27 @@ private:
     if (cuda.cubins.empty())
       json.at("cubins").fail("lists no cubin, required at least one");
     m_.cuda = std::move(cuda);
+  }
+
+  void readTensorMaps() {
+    std::optional<JsonView> maps = root_.at("cuda").find("tensor_maps");
+    if (!maps)
+      return;
+    for (const JsonView &item : maps->items()) {
+      CudaSection::TensorMap map{};
+      map.memory = index(item.at("memory"), m_.memories.size(), "memories");
+      const Memory &memory = m_.memories[map.memory];
+      if (memory.dims.size() < 2 || memory.dims.size() > 5 || bytesOf(memory.type) != 2 || !isFloat(memory.type))
+        item.at("memory").fail("memory '" + memory.name + "' has rank " + std::to_string(memory.dims.size()) +
+                               " and type " + std::string(name(memory.type)) +
+                               ", required rank 2 to 5 and type bf16 or f16");
+      std::vector<JsonView> box = item.at("box").items();
+      if (box.size() != 2)
+        item.at("box").fail("found " + std::to_string(box.size()) + " entries, required 2: rows and columns of a tile");
+      map.rows = static_cast<uint32_t>(box[0].integer(1, 256));
+      map.columns = static_cast<uint32_t>(box[1].integer(64, 64)); // what the swizzle spans
+      m_.cuda->tensorMaps.push_back(map);
+    }
   }
 
   void readSymbolNames() {

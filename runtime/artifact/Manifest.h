@@ -119,9 +119,15 @@ struct CudaSection {
     GpuArchitecture architecture;
     std::string file; // a name in `files`
   };
+  // A memory as the copy engine fetches it: tiles of its last two dimensions, swizzled by 128 bytes.
+  struct TensorMap {
+    uint32_t memory;
+    uint32_t rows, columns; // of a tile
+  };
   uint32_t threads;     // of a block
   uint32_t sharedBytes; // dynamic shared memory of a block
   std::vector<Cubin> cubins;
+  std::vector<TensorMap> tensorMaps;
 };
 
 struct Manifest {

@@ -285,6 +285,32 @@ TEST(Manifest, TheCudaSection) {
   EXPECT_EQ(message(signedText(document)), "manifest.json: cuda.cubins[1].arch: 'sm_90a' has two cubins");
 }
 
+TEST(Manifest, TensorMaps) {
+  json document = manifest("row_sum_cuda");
+  document["memories"][2]["type"] = "bf16";
+  auto with = [&](const json &map) {
+    json changed = document;
+    changed["cuda"]["tensor_maps"] = json::array({map});
+    return signedText(changed);
+  };
+  Manifest m = parseManifest(with({{"memory", 2}, {"box", {128, 64}}}), "manifest.json");
+  ASSERT_EQ(m.cuda->tensorMaps.size(), 1u);
+  EXPECT_EQ(m.cuda->tensorMaps[0].memory, 2u);
+  EXPECT_EQ(m.cuda->tensorMaps[0].rows, 128u);
+  EXPECT_EQ(m.cuda->tensorMaps[0].columns, 64u);
+  EXPECT_TRUE(parseManifest(text("row_sum_cuda"), "manifest.json").cuda->tensorMaps.empty());
+  auto wrong = [&](const json &map) { return message(with(map)); };
+  EXPECT_EQ(wrong({{"memory", 0}, {"box", {128, 64}}}),
+            "manifest.json: cuda.tensor_maps[0].memory: memory 'x' has rank 2 and type f32, required rank 2 to 5 and "
+            "type bf16 or f16");
+  EXPECT_EQ(wrong({{"memory", 2}, {"box", {64}}}),
+            "manifest.json: cuda.tensor_maps[0].box: found 1 entries, required 2: rows and columns of a tile");
+  EXPECT_EQ(wrong({{"memory", 2}, {"box", {512, 64}}}),
+            "manifest.json: cuda.tensor_maps[0].box[0]: found 512, required 1..256");
+  EXPECT_EQ(wrong({{"memory", 2}, {"box", {64, 32}}}),
+            "manifest.json: cuda.tensor_maps[0].box[1]: found 32, required 64..64");
+}
+
 TEST(GpuArchitecture, Names) {
   auto parsed = [](const char *name) {
     std::optional<GpuArchitecture> found = GpuArchitecture::parse(name);

@@ -67,6 +67,7 @@ Driver::Driver(const std::string &library) {
   plain(FuncSetAttribute, "cuFuncSetAttribute");
   plain(OccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
   plain(LaunchKernel, "cuLaunchKernel");
+  plain(TensorMapEncodeTiled, "cuTensorMapEncodeTiled");
   second(MemAlloc, "cuMemAlloc");
   second(MemFree, "cuMemFree");
   second(MemGetInfo, "cuMemGetInfo");

@@ -30,6 +30,11 @@ using Event = struct CUevent_st *;
 using Graph = struct CUgraph_st *;
 using GraphExec = struct CUgraphExec_st *;
 
+// CUtensorMap
+struct alignas(64) TensorMap {
+  uint64_t words[16];
+};
+
 // CUresult; those that are told apart.
 enum class Result : int {
   success = 0,
@@ -70,14 +75,17 @@ enum class FunctionAttribute : int {
 // CUpointer_attribute
 enum class PointerAttribute : int { memoryType = 2, ordinal = 9 };
 
+// CUtensorMapDataType
+enum class TensorMapType : int { float16 = 6, bfloat16 = 9 };
+inline constexpr int tensorMapInterleaveNone = 0; // CU_TENSOR_MAP_INTERLEAVE_NONE
+inline constexpr int tensorMapSwizzle128 = 3;     // CU_TENSOR_MAP_SWIZZLE_128B
+inline constexpr int tensorMapPromotion256 = 3;   // CU_TENSOR_MAP_L2_PROMOTION_L2_256B
+inline constexpr int tensorMapFillZero = 0;       // CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE
+
 inline constexpr unsigned memoryTypeDevice = 2;  // CU_MEMORYTYPE_DEVICE
 inline constexpr unsigned streamNonBlocking = 1; // CU_STREAM_NON_BLOCKING
 inline constexpr int captureModeRelaxed = 2;     // CU_STREAM_CAPTURE_MODE_RELAXED
 inline constexpr unsigned captureStatusNone = 0; // CU_STREAM_CAPTURE_STATUS_NONE
-// Marks in cuLaunchKernel's `extra`.
-inline void *const launchParamEnd = nullptr;
-inline void *const launchParamBufferPointer = reinterpret_cast<void *>(1);
-inline void *const launchParamBufferSize = reinterpret_cast<void *>(2);
 
 class Driver {
 public:
@@ -120,6 +128,9 @@ public:
   Entry<int *, Function, int, size_t> OccupancyMaxActiveBlocksPerMultiprocessor;
   Entry<Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void **, void **>
       LaunchKernel;
+  Entry<TensorMap *, TensorMapType, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *,
+        const uint32_t *, int, int, int, int>
+      TensorMapEncodeTiled;
   Entry<Address *, size_t> MemAlloc;
   Entry<Address> MemFree;
   Entry<size_t *, size_t *> MemGetInfo;

@@ -98,11 +98,11 @@ unsigned KernelImage::checkedWorkers(unsigned wanted) const {
 
 void KernelImage::launch(evt_schedule schedule, unsigned workers, std::span<const uint64_t> parameters,
                          Stream stream) const {
-  size_t bytes = parameters.size_bytes();
-  void *extra[] = {launchParamBufferPointer, const_cast<uint64_t *>(parameters.data()), launchParamBufferSize, &bytes,
-                   launchParamEnd};
+  // By its address, not as a buffer of all parameters: a parameter that holds tensor maps begins at a multiple of 64
+  // bytes, and only the driver knows where that is in the buffer.
+  void *arguments[] = {const_cast<uint64_t *>(parameters.data())};
   gpu_.driver().LaunchKernel(functions_[schedule], workers, 1u, 1u, section_.threads, 1u, 1u, section_.sharedBytes,
-                             stream, static_cast<void **>(nullptr), static_cast<void **>(extra));
+                             stream, static_cast<void **>(arguments), static_cast<void **>(nullptr));
 }
 
 } // namespace evt::runtime::cuda

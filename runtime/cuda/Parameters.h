@@ -1,5 +1,5 @@
 // The one parameter of a CUDA kernel, byte by byte: evt_cuda_launch, then memories, symbols and regions as 8-byte
-// words. device/cuda/abi.h defines it; nothing else knows the layout.
+// words, then tensor maps. device/cuda/abi.h defines it; nothing else knows the layout.
 #ifndef EVT_RUNTIME_CUDA_PARAMETERS_H
 #define EVT_RUNTIME_CUDA_PARAMETERS_H
 
@@ -17,7 +17,8 @@ template <typename T> T *devicePointer(Address address) {
 }
 
 std::vector<uint64_t> packParameters(const evt_cuda_launch &launch, std::span<const Address> memories,
-                                     std::span<const int64_t> symbols, std::span<const Address> regions);
+                                     std::span<const int64_t> symbols, std::span<const Address> regions,
+                                     std::span<const TensorMap> maps = {});
 
 } // namespace evt::runtime::cuda
 

@@ -51,6 +51,24 @@ TEST(Parameters, EveryByteIsWhereTheKernelReadsIt) {
   EXPECT_EQ(at<uint64_t>(words, 120), 0xc000000000u);
 }
 
+// 80 bytes and 3 words end at 104; maps begin at 128.
+TEST(Parameters, TensorMapsBeginAtAMultipleOf64) {
+  Address memories[] = {0xa000000000}, regions[] = {0xc000000000};
+  int64_t symbols[] = {42};
+  TensorMap maps[2] = {};
+  for (uint64_t i = 0; i < 16; ++i) {
+    maps[0].words[i] = 0x100 + i;
+    maps[1].words[i] = 0x200 + i;
+  }
+  std::vector<uint64_t> words = packParameters(evt_cuda_launch{}, memories, symbols, regions, maps);
+  ASSERT_EQ(words.size() * 8, 128u + 2 * 128);
+  EXPECT_EQ(at<uint64_t>(words, 96), 0xc000000000u);
+  EXPECT_EQ(at<uint64_t>(words, 104), 0u);
+  EXPECT_EQ(at<uint64_t>(words, 128), 0x100u);
+  EXPECT_EQ(at<uint64_t>(words, 128 + 120), 0x10fu);
+  EXPECT_EQ(at<uint64_t>(words, 256), 0x200u);
+}
+
 TEST(Parameters, NothingToAddress) { EXPECT_EQ(packParameters(evt_cuda_launch{}, {}, {}, {}).size() * 8, 80u); }
 
 } // namespace

@@ -5,6 +5,7 @@
 #include "runtime/cuda/Parameters.h"
 #include "runtime/cuda/Reports.h"
 #include "runtime/cuda/SynchronousLaunch.h"
+#include "runtime/cuda/TensorMaps.h"
 
 namespace evt::runtime::cuda {
 namespace {
@@ -171,7 +172,8 @@ LaunchStats Session::launchOn(Stream stream, const Request &request) {
     memories.push_back(reinterpret_cast<Address>(tensor));
   memories.insert(memories.end(), buffers.begin(), buffers.end());
   std::vector<uint64_t> parameters =
-      packParameters(launchHeader(*caller.lane, request), memories, binding.symbols, caller.lane->workspace.regions());
+      packParameters(launchHeader(*caller.lane, request), memories, binding.symbols, caller.lane->workspace.regions(),
+                     encodeTensorMaps(gpu_.driver(), manifest_, binding.shapes, memories));
   on_->image.launch(request.schedule, request.workers, parameters, stream);
   caller.binding = binding;
   caller.schedule = request.schedule;

@@ -4,6 +4,7 @@
 #include "runtime/cuda/HostCopy.h"
 #include "runtime/cuda/Parameters.h"
 #include "runtime/cuda/Reports.h"
+#include "runtime/cuda/TensorMaps.h"
 #include "runtime/cuda/TraceRecords.h"
 #include "runtime/launch/Watchdog.h"
 
@@ -124,7 +125,8 @@ void SynchronousLaunch::start() {
     header.trace = devicePointer<evt_cuda_record>(on_.records.address());
     header.trace_records = recordsEach_;
   }
-  std::vector<uint64_t> parameters = packParameters(header, memories_, request_.binding.symbols, regions_);
+  std::vector<uint64_t> parameters = packParameters(header, memories_, request_.binding.symbols, regions_,
+                                                    encodeTensorMaps(driver_, session_.manifest_, shapes_, memories_));
   driver_.EventRecord(on_.signals.begin, stream);
   on_.image.launch(request_.schedule, request_.workers, parameters, stream);
   driver_.EventRecord(on_.signals.end, stream);

@@ -300,15 +300,11 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocksEach, void *, int, si
 int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
                    unsigned blockZ, unsigned sharedBytes, void *stream, void **arguments, void **extra) {
   ENTER("cuLaunchKernel");
-  auto mark = [](void *value) { return reinterpret_cast<uintptr_t>(value); };
-  if (arguments || gridY * gridZ * blockY * blockZ != 1 || mark(extra[0]) != 1 || mark(extra[2]) != 2 ||
-      mark(extra[4]) != 0)
+  if (!arguments || extra || gridY * gridZ * blockY * blockZ != 1)
     return invalidValue;
-  const unsigned char *bytes = static_cast<const unsigned char *>(extra[1]);
-  size_t size = *static_cast<const size_t *>(extra[3]);
+  const unsigned char *bytes = static_cast<const unsigned char *>(arguments[0]);
   const Function &kernel = *static_cast<const Function *>(function);
-  if (size != kernel.parameterBytes)
-    return invalidValue;
+  size_t size = kernel.parameterBytes; // a driver knows it from the kernel
   State::Launch launch{gridX, blockX, sharedBytes, stream, {bytes, bytes + size}};
   std::unique_lock lock(mutex);
   if (state.capturing == stream && stream) {
@@ -320,6 +316,27 @@ int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsigned grid
   state.launched.push_back(launch);
   lock.unlock();
   put(launch, kernel.run);
+  return success;
+}
+
+// What a driver would encode, in plain words: address, type, rank, 5 extents, 4 strides, 4 sizes of the box.
+int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, const uint64_t *dims,
+                           const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,
+                           int swizzle, int, int fill) {
+  ENTER("cuTensorMapEncodeTiled", false);
+  uint64_t at = reinterpret_cast<uint64_t>(address), words[16] = {at, static_cast<uint64_t>(type), rank};
+  if (reinterpret_cast<uintptr_t>(map) % 64 || at % 16 || rank < 2 || rank > 5 || interleave || swizzle != 3 || fill)
+    return invalidValue;
+  for (uint32_t d = 0; d < rank; ++d) {
+    if (dims[d] == 0 || box[d] == 0 || box[d] > 256 || steps[d] != 1 || (d + 1 < rank && strides[d] % 16))
+      return invalidValue;
+    words[3 + d] = dims[d];
+    if (d + 1 < rank)
+      words[8 + d] = strides[d];
+    if (d < 4)
+      words[12 + d] = box[d];
+  }
+  std::memcpy(map, words, sizeof words);
   return success;
 }
 

@@ -1,0 +1,57 @@
+// What the driver is asked for; the fake driver keeps it as plain words: address, type, rank, 5 extents, 4 strides in
+// bytes, 4 sizes of the box, each from the innermost dimension on.
+#include "runtime/cuda/FakeGpu_fixture.h"
+#include "runtime/cuda/TensorMaps.h"
+
+namespace evt::runtime::cuda {
+namespace {
+
+struct Maps {
+  Manifest manifest;
+  Shapes shapes{};
+  std::vector<Address> addresses;
+
+  Maps() { manifest.cuda.emplace(); }
+  void add(DataType type, std::vector<int64_t> dims, Address address, uint32_t rows) {
+    int64_t elements = 1;
+    for (int64_t n : dims)
+      elements *= n;
+    uint32_t number = static_cast<uint32_t>(manifest.memories.size());
+    manifest.memories.push_back({"m" + std::to_string(number), std::nullopt, type, {}});
+    manifest.cuda->tensorMaps.push_back({number, rows, 64});
+    shapes.memories.push_back({std::move(dims), elements});
+    addresses.push_back(address);
+  }
+  std::vector<std::vector<uint64_t>> encoded(const std::string &library) const {
+    std::vector<std::vector<uint64_t>> words;
+    for (const TensorMap &map : encodeTensorMaps(*openDriver(library), manifest, shapes, addresses))
+      words.emplace_back(std::begin(map.words), std::end(map.words));
+    return words;
+  }
+};
+
+using Words = std::vector<std::vector<uint64_t>>;
+
+TEST_F(FakeGpu, TensorMapsHaveTheExtentsOfTheLaunch) {
+  Maps maps;
+  maps.add(DataType::bf16, {300, 200}, 0x1000, 128);
+  maps.add(DataType::f16, {3, 328, 72}, 0x2000, 64);
+  EXPECT_EQ(maps.encoded(EVT_FAKE_CUDA), (Words{{0x1000, 9, 2, 200, 300, 0, 0, 0, 400, 0, 0, 0, 64, 128, 0, 0},
+                                                {0x2000, 6, 3, 72, 328, 3, 0, 0, 144, 328 * 144, 0, 0, 64, 64, 1, 0}}));
+}
+
+TEST_F(FakeGpu, ATensorMapOfNothingIsZero) {
+  Maps maps;
+  maps.add(DataType::bf16, {0, 200}, 0x1000, 128);
+  EXPECT_EQ(maps.encoded(EVT_FAKE_CUDA), (Words{std::vector<uint64_t>(16)}));
+}
+
+TEST_F(FakeGpu, RowsThatAreNotMultiplesOf16BytesApartAreRefused) {
+  Maps maps;
+  maps.add(DataType::bf16, {4, 100}, 0x1000, 64);
+  EXPECT_EQ(messageOf(EVT_ERROR_INTERNAL, [&] { maps.encoded(EVT_FAKE_CUDA); }),
+            "cuTensorMapEncodeTiled: CUDA_ERROR_INVALID_VALUE: invalid argument");
+}
+
+} // namespace
+} // namespace evt::runtime::cuda

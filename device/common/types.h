@@ -43,6 +43,13 @@ private:
     // Adding just under half a unit, plus one where the kept part is odd, carries exactly when rounding up is due.
     const std::uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
     const std::uint32_t nan = (u >> 16) | 0x40u;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    if (!__builtin_is_constant_evaluated()) {
+      std::uint16_t nearest; // the instruction's, which makes one NaN of all
+      asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(nearest) : "f"(x));
+      return x == x ? nearest : static_cast<std::uint16_t>(nan);
+    }
+#endif
     return static_cast<std::uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
   }
 };

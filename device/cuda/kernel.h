@@ -10,6 +10,7 @@
 #include "device/cuda/tile/matmul.h"
 #include "device/cuda/tile/reduce.h"
 #include "device/cuda/tile/topk.h"
+#include "device/cuda/tiled.h"
 
 #include "device/common/protocol.h"
 
@@ -17,17 +18,19 @@
 
 namespace evt {
 
-/// Where things are in a block's dynamic shared memory, which the emitter has counted: the ring, the sums on their way
-/// to the epilogue, then the tiles of tasks that do not stream.
+/// Where things are in a block's dynamic shared memory, which the emitter has counted: the ring of tiles for the tensor
+/// cores, the ring of weights, the sums on their way to the epilogue, then the tiles of other tasks.
 struct SharedLayout {
   int slots, stage_bytes, in_flight; // of the ring; 0 slots if nothing streams
   int fragments;                     // of the largest product
+  int tile_slots, tile_stage_bytes;  // of the ring of tiles; 0 slots if there are no products of tiles
   static constexpr int most_slots = 64;
+  __host__ __device__ constexpr int tile_ring_bytes() const { return tile_slots * tile_stage_bytes; }
   __host__ __device__ constexpr int ring_bytes() const { return slots * stage_bytes; }
   __host__ __device__ constexpr int sums_bytes() const {
     return slots ? Results::slots * compute_warps * fragments * 256 : 0;
   }
-  __host__ __device__ constexpr int tiles() const { return ring_bytes() + sums_bytes(); }
+  __host__ __device__ constexpr int tiles() const { return tile_ring_bytes() + ring_bytes() + sums_bytes(); }
 };
 
 /// Keys whose row values are kept: more than there can be tasks between their waits and their end.
@@ -56,13 +59,15 @@ template <> struct StreamState<0> {};
 ///   Kernel::layout, ::row_pieces, ::collected how much of everything there is
 template <class Kernel, class Program, class Launch> struct Block {
   static constexpr SharedLayout layout = Kernel::layout;
-  static constexpr bool streams = layout.slots > 0;
+  static constexpr bool streams = layout.slots > 0, multiplies = layout.tile_slots > 0;
   static_assert(layout.slots <= SharedLayout::most_slots);
   static_assert(!streams || rounds_stay_apart(layout.slots, layout.in_flight, loaders));
   using State = StreamState<streams ? layout.fragments : 0>;
+  using Tiles = TileBarriers<layout.tile_slots>;
 
   BlockState &block;
   State &stream;
+  Tiles &tiles;
   char *shared;
   const Program &P;
   DynamicWorker &w;
@@ -70,8 +75,8 @@ template <class Kernel, class Program, class Launch> struct Block {
   // Each role has its own view of the rings, in registers.
   __device__ __forceinline__ Ring open_ring() const {
     Ring ring{};
-    ring.stages = shared;
-    ring.address = ptx::kept(ptx::shared_address(shared));
+    ring.stages = shared + layout.tile_ring_bytes();
+    ring.address = ptx::kept(ptx::shared_address(ring.stages));
     ring.full = ptx::barriers_at(stream.full);
     ring.empty = ptx::barriers_at(stream.empty);
     ring.slots = layout.slots;
@@ -79,16 +84,28 @@ template <class Kernel, class Program, class Launch> struct Block {
     ring.in_flight = layout.in_flight;
     return ring;
   }
+  __device__ __forceinline__ TileRing open_tile_ring() const {
+    TileRing ring{};
+    if constexpr (multiplies) {
+      ring.address = ptx::kept(ptx::shared_address(shared));
+      ring.full = ptx::barriers_at(tiles.full);
+      ring.empty = ptx::barriers_at(tiles.empty);
+      ring.slots = layout.tile_slots;
+      ring.stage_bytes = layout.tile_stage_bytes;
+      ring.dead = &block.dead;
+    }
+    return ring;
+  }
   __device__ __forceinline__ Results open_results() const {
     Results results{};
-    results.sums = reinterpret_cast<float *>(shared + layout.ring_bytes());
+    results.sums = reinterpret_cast<float *>(shared + layout.tile_ring_bytes() + layout.ring_bytes());
     results.full = ptx::barriers_at(stream.sums_full);
     results.empty = ptx::barriers_at(stream.sums_empty);
     results.fragments = layout.fragments;
     return results;
   }
 
-  __device__ __forceinline__ static void init(BlockState &block, State &stream) {
+  __device__ __forceinline__ static void init(BlockState &block, State &stream, Tiles &tiles) {
     block.dead = block.records = 0;
     for (const Counter *&seen : block.seen)
       seen = nullptr;
@@ -108,10 +125,32 @@ template <class Kernel, class Program, class Launch> struct Block {
         ptx::barrier_init(ptx::barriers_at(stream.sums_empty)[s], 1);
       }
     }
+    if constexpr (multiplies)
+      for (int s = 0; s < layout.tile_slots; ++s) {
+        ptx::barrier_init(ptx::barriers_at(tiles.full)[s], 1);
+        ptx::barrier_init(ptx::barriers_at(tiles.empty)[s], compute_warps);
+      }
     ptx::barrier_init_fence();
   }
 
+  /// Control; it is also the loader of tiles.
+  __device__ __forceinline__ void control() const {
+    TileRing tile_ring = open_tile_ring();
+    w.tile_ring = &tile_ring;
+    if constexpr (streams) {
+      w.feeds = stream.feeds;
+      w.feeds_each = layout.fragments;
+    }
+    Kernel::schedule(w, P);
+    w.end_of_tasks();
+    if (multiplies && threadIdx.x % 32 == 0)
+      tile_ring.settle();
+    __syncwarp();
+  }
+
   __device__ __forceinline__ void compute() const {
+    TileRing tile_ring = open_tile_ring();
+    w.tile_ring = &tile_ring;
     bool alive = true;
     [[maybe_unused]] Ring ring{};
     [[maybe_unused]] Results results{};
@@ -225,19 +264,20 @@ template <class Kernel, class Program, class Launch> struct Block {
 
 template <class Kernel, class Program, class Launch> __device__ __forceinline__ void run_block(const Launch &launch) {
   using B = Block<Kernel, Program, Launch>;
-  extern __shared__ __align__(128) char shared[];
+  extern __shared__ __align__(B::multiplies ? 1024 : 128) char shared[];
   __shared__ BlockState block;
   __shared__ typename B::State stream;
+  __shared__ typename B::Tiles tiles;
   __shared__ alignas(Program) char storage[sizeof(Program)];
   __shared__ Notification room[Kernel::collected ? Kernel::collected : 1];
   if (threadIdx.x == 0) {
     new (storage) Program(launch);
-    B::init(block, stream);
+    B::init(block, stream, tiles);
   }
   __syncthreads();
   const Program &P = *reinterpret_cast<const Program *>(storage);
   DynamicWorker w(&launch, P.control, &block, shared + B::layout.tiles(), room, P.slots, P.tasks);
-  const B roles{block, stream, shared, P, w};
+  const B roles{block, stream, tiles, shared, P, w};
   const int warp = (int)threadIdx.x / 32;
   if (warp < compute_warps) {
     if constexpr (B::streams)
@@ -246,14 +286,8 @@ template <class Kernel, class Program, class Launch> __device__ __forceinline__ 
   } else {
     if constexpr (B::streams)
       ptx::give_registers<other_registers>();
-    if (warp == control_warp) {
-      if constexpr (B::streams) {
-        w.feeds = stream.feeds;
-        w.feeds_each = B::layout.fragments;
-      }
-      Kernel::schedule(w, P);
-      w.end_of_tasks();
-    }
+    if (warp == control_warp)
+      roles.control();
     if constexpr (B::streams) {
       if (warp >= loader_first && warp < loader_first + loaders)
         roles.load(warp - loader_first);

@@ -18,6 +18,10 @@
 #include "device/cuda/abi.h"
 #include "device/cuda/ptx.h"
 
+#ifndef EVT_TICKETS_AHEAD // taken by a worker, besides those it has handed over
+#define EVT_TICKETS_AHEAD 2
+#endif
+
 namespace evt {
 
 /// A dependency counter.
@@ -158,6 +162,8 @@ __device__ __noinline__ inline bool block_until(const evt_cuda_launch *launch, s
 
 } // namespace detail
 
+struct TileRing;
+
 class Worker {
 public:
   __device__ Worker(const evt_cuda_launch *launch, Control *control, BlockState *block, char *tiles, Notification *room)
@@ -174,6 +180,7 @@ public:
   const std::uint32_t id, workers;
   Collected collected;
   TaskRing<ptx::Sync, BlockState::slots> tasks;
+  TileRing *tile_ring = nullptr; // of control and compute
 
   __device__ bool aborted() const { return ptx::load_relaxed(launch->abort) != EVT_ABORT_NONE; }
 
@@ -236,6 +243,7 @@ public:
   /// Gives a task to the compute warps; false when the launch was aborted.
   template <class... Coords> __device__ bool hand_over(std::uint32_t call, std::int64_t index, Coords... coords) {
     tasks.enter(tasks.begun, ahead_of_compute);
+    __syncwarp(); // a lane that has not looked yet would wait for the round after this one
     if (threadIdx.x % 32 == 0) {
       Task &task = describe(call, index, coords...);
       task.shape = 0;
@@ -249,6 +257,7 @@ public:
                                                    const char *const (&from)[Streams], std::uint32_t stage_bytes,
                                                    bool always, const std::int64_t (&rows)[N], Coords... coords) {
     tasks.enter(tasks.fed, ahead_of_loader);
+    __syncwarp();
     key.follow(call, rows, always);
     if (threadIdx.x % 32 == 0) {
       Task &task = describe(call, index, coords...);
@@ -339,16 +348,16 @@ private:
     return task;
   }
   __device__ __forceinline__ bool leave() {
-    // Not for every task: asking takes as long as a small one.
-    if (tasks.step() && aborted())
-      return false;
-    return !*(volatile std::uint32_t *)&block->dead;
+    bool goes_on = !*(volatile std::uint32_t *)&block->dead;
+    if (tasks.step()) // not for every task: asking takes as long as a small one
+      goes_on &= !aborted();
+    return __shfl_sync(~0u, goes_on, 0); // all lanes or none
   }
 
   char *const tiles;
   static constexpr int ahead_of_compute = 4, ahead_of_loader = 3;
   Key key; // of control
-  static constexpr int tickets_ahead = 2;
+  static constexpr int tickets_ahead = EVT_TICKETS_AHEAD;
   std::uint64_t ticket[tickets_ahead];
   bool has_tickets = false;
 

@@ -1,0 +1,78 @@
+// A lane's row of a memory, for tiles whose elements the lanes hold as fragments: where it begins and ends is found
+// once, and its elements are then a constant apart. In tiles of many columns most tasks lie inside the memory as a
+// whole; those at an edge take the slow way, element by element.
+#pragma once
+
+#include "device/cuda/memory.h"
+#include "device/cuda/stream.h"
+
+namespace evt {
+
+/// The elements `k`, `k + 1` for k = 0, 8, 16, … < Width, counted from the lane's own first column.
+template <class T, int Width> struct FragmentRow {
+  T *first;
+  int low, high; // elements from `low` on and before `high` are there
+  bool whole;    // all pairs are there, each at a multiple of its size
+  bool aligned;  // the tile's row is there, at a multiple of 16 bytes: the same for the four lanes that share it
+
+  template <int Rank> __device__ __forceinline__ FragmentRow(const Memory<T, Rank> &m, const int (&at)[Rank]) {
+    bool inside = true;
+#pragma unroll
+    for (int d = 0; d < Rank - 1; ++d)
+      inside &= (unsigned)at[d] < (unsigned)m.dims[d];
+    first = detail::element_at(m, at);
+    low = at[Rank - 1] < 0 ? -at[Rank - 1] : 0;
+    high = inside ? (int)m.dims[Rank - 1] - at[Rank - 1] : 0;
+    const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(first);
+    whole = low == 0 && Width - 6 <= high && address % (2 * sizeof(T)) == 0;
+    const int column = 2 * fragment_quarter();
+    aligned = at[Rank - 1] >= column && Width - column <= high && (address - column * sizeof(T)) % 16 == 0;
+  }
+  __device__ bool has(int k) const { return low <= k && k < high; }
+
+  __device__ __forceinline__ Pair<T> load(int k, T fill) const {
+    if (whole)
+      return *reinterpret_cast<const Pair<T> *>(first + k);
+    return {has(k) ? first[k] : fill, has(k + 1) ? first[k + 1] : fill};
+  }
+  __device__ __forceinline__ void store(int k, T even, T odd) const {
+    if (whole) {
+      *reinterpret_cast<Pair<T> *>(first + k) = {even, odd};
+    } else {
+      if (has(k))
+        first[k] = even;
+      if (has(k + 1))
+        first[k + 1] = odd;
+    }
+  }
+  /// Four pairs of 16-bit elements, at k, k + 8, k + 16 and k + 24, by all lanes of the warp: the four lanes of a row
+  /// exchange them, so that each stores 8 neighbours.
+  __device__ __forceinline__ void store_four(int k, const Pair<T> (&pairs)[4]) const {
+    static_assert(sizeof(T) == 2);
+    std::uint32_t word[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      word[i] = __builtin_bit_cast(std::uint32_t, pairs[i]);
+    const int quarter = fragment_quarter();
+    exchange(word[0], word[1], quarter & 1, 1);
+    exchange(word[2], word[3], quarter & 1, 1);
+    exchange(word[0], word[2], quarter & 2, 2);
+    exchange(word[1], word[3], quarter & 2, 2);
+    if (aligned) {
+      *reinterpret_cast<uint4 *>(first + k + 6 * quarter) = {word[0], word[1], word[2], word[3]};
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        store(k + 8 * i, pairs[i].first, pairs[i].second);
+    }
+  }
+
+private:
+  /// The lane that is not `upper` gives its `b` for the other's `a`.
+  __device__ static void exchange(std::uint32_t &a, std::uint32_t &b, bool upper, int distance) {
+    const std::uint32_t got = __shfl_xor_sync(~0u, upper ? a : b, distance);
+    (upper ? a : b) = got;
+  }
+};
+
+} // namespace evt

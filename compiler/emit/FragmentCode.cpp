@@ -17,20 +17,12 @@ namespace evt::emit {
 
 namespace {
 
-constexpr int64_t rows = roles::tokenRows;
-/// Columns of a tile whose elements a lane holds one by one; wider ones are walked.
-constexpr int64_t mostColumns = 64;
 constexpr unsigned mostKept = 4; // device/cuda/stream.h, Kept
 
 std::string num(int64_t n) { return std::to_string(n); }
 
 /// Columns of lane's element `n` of a row of fragments.
 std::string columnOf(int64_t n) { return "col + " + num(n / 2 * 8 + n % 2); }
-
-bool isRowTile(RankedTensorType t) { return t.getRank() == 1 ? t.getDimSize(0) == rows : false; }
-bool isFragmentTile(RankedTensorType t) {
-  return t.getRank() == 2 && t.getDimSize(0) == rows && t.getDimSize(1) % 8 == 0 && t.getDimSize(1) <= mostColumns;
-}
 
 bool reduces(Value v) {
   Operation *op = v.getDefiningOp();
@@ -39,10 +31,16 @@ bool reduces(Value v) {
 
 } // namespace
 
-FragmentCode::FragmentCode(ir::DeviceOp device, ArrayRef<std::string> arguments, CodeWriter &out)
-    : device(device), out(out) {
+FragmentCode::FragmentCode(ir::DeviceOp device, ArrayRef<std::string> arguments, CodeWriter &out, int64_t stackRows)
+    : device(device), out(out), isStack(stackRows != 0), rows(isStack ? stackRows : roles::tokenRows),
+      mostColumns(isStack ? 256 : 64) {
   for (auto [a, n] : llvm::zip(device.getBody().getArguments(), arguments))
     names[a] = n;
+}
+
+bool FragmentCode::isRowTile(RankedTensorType t) const { return t.getRank() == 1 && t.getDimSize(0) == rows; }
+bool FragmentCode::isFragmentTile(RankedTensorType t) const {
+  return t.getRank() == 2 && t.getDimSize(0) == rows && t.getDimSize(1) % 8 == 0 && t.getDimSize(1) <= mostColumns;
 }
 
 bool FragmentCode::fail(Operation *op, const std::string &why) {
@@ -103,7 +101,8 @@ std::string FragmentCode::compute(Value v, Index index) {
   if (auto it = given.find(v); it != given.end()) {
     // `col + K` is element K/8*2 + K%2 of the row.
     int64_t k = std::stoll(StringRef(index[1]).substr(StringRef("col + ").size()).str());
-    return "s[" + num(it->second + k / 8 * 2 + k % 8) + "]";
+    std::string n = num(it->second + k / 8 * 2 + k % 8);
+    return isStack ? "s(" + n + ")" : "s[" + n + "]";
   }
   Operation *op = v.getDefiningOp();
   if (!op)
@@ -188,8 +187,11 @@ std::string FragmentCode::loaded(ir::LoadOp op, Index index) {
     even.back() = "col + " + num(k / 2 * 2);
     odd.back() = "col + " + num(k / 2 * 2 + 1);
     std::string n = fresh("v");
-    out.line("const evt::Pair<", type, "> ", n, " = evt::load_pair(", scalar(op.getMemory()), ", {",
-             place(op.getOffsets(), op.getSizes(), t, even), "}, ", fill, ");");
+    if (auto row = openRows.find(op); row != openRows.end())
+      out.line("const evt::Pair<", type, "> ", n, " = ", row->second, ".load(", k / 2 * 2, ", ", fill, ");");
+    else
+      out.line("const evt::Pair<", type, "> ", n, " = evt::load_pair(", scalar(op.getMemory()), ", {",
+               place(op.getOffsets(), op.getSizes(), t, even), "}, ", fill, ");");
     known[keyOf(op.getTile(), even)] = n + ".first";
     known[keyOf(op.getTile(), odd)] = n + ".second";
     return n + (k % 2 ? ".second" : ".first");
@@ -289,26 +291,108 @@ void FragmentCode::emitEarlyLoads() {
   }
 }
 
+/// The lane's elements `n` and `n + 1` of a row.
+void FragmentCode::emitPair(ir::StoreOp op, int64_t n) {
+  RankedTensorType t = tileType(op.getTile());
+  std::string memory = scalar(op.getMemory());
+  SmallVector<std::string> even{"g", columnOf(n)}, odd{"g", columnOf(n + 1)};
+  std::string first = element(op.getTile(), even), second = element(op.getTile(), odd);
+  std::string at = place(op.getOffsets(), op.getSizes(), t, even);
+  if (auto row = openRows.find(op); row != openRows.end()) {
+    out.line(row->second, ".store(", n / 2 * 8, ", ", first, ", ", second, ");");
+  } else if (op.getSizes().back() == t.getShape().back()) {
+    out.line("evt::store_pair(", memory, ", {", at, "}, ", first, ", ", second, ");");
+  } else {
+    out.line("evt::store_element(", memory, ", {", at, "}, ", first, ");");
+    out.line("evt::store_element(", memory, ", {", place(op.getOffsets(), op.getSizes(), t, odd), "}, ", second, ");");
+  }
+}
+
+/// Four pairs at once: the lane's elements `n` … `n + 7` of a row of 16-bit elements.
+void FragmentCode::emitFour(ir::StoreOp op, int64_t n) {
+  std::string pairs;
+  for (int64_t i = n; i < n + 8; i += 2) {
+    SmallVector<std::string> even{"g", columnOf(i)}, odd{"g", columnOf(i + 1)};
+    std::string first = element(op.getTile(), even), second = element(op.getTile(), odd);
+    pairs += (i == n ? "{" : ", {") + first + ", " + second + "}";
+  }
+  out.line(openRows[op], ".store_four(", n / 2 * 8, ", {", pairs, "});");
+}
+
+/// Rows of whole fragments, by loads and stores whose columns are the memory's last dimension.
+void FragmentCode::emitRows() {
+  for (Operation &op : device.getBody().front()) {
+    auto open = [&](Value memory, Value tile, OperandRange offsets, ArrayRef<int64_t> sizes) {
+      RankedTensorType t = tileType(tile);
+      if (!isFragmentTile(t) || sizes.back() != t.getShape().back())
+        return;
+      SmallVector<std::string> index{"g", "col"};
+      std::string n = fresh("row");
+      out.line("const evt::FragmentRow<", cppType(t.getElementType()), ", ", t.getDimSize(1), "> ", n, "(",
+               scalar(memory), ", {", place(offsets, sizes, t, index), "});");
+      openRows[&op] = n;
+    };
+    if (auto load = dyn_cast<ir::LoadOp>(op); load && !load.getTable() && !load->use_empty())
+      open(load.getMemory(), load.getTile(), load.getOffsets(), load.getSizes());
+    if (auto store = dyn_cast<ir::StoreOp>(op); store && !store.getTable())
+      open(store.getMemory(), store.getTile(), store.getOffsets(), store.getSizes());
+  }
+}
+
+bool FragmentCode::storesTwice() {
+  llvm::SmallDenseSet<Value> stored;
+  return !llvm::all_of(device.getBody().front().getOps<ir::StoreOp>(),
+                       [&](ir::StoreOp store) { return stored.insert(store.getMemory()).second; });
+}
+
+/// A few columns at a time: what is stored to is loaded, then everything that is stored of it. Two stores to one memory
+/// keep their order instead.
+void FragmentCode::emitStackStores() {
+  Block &body = device.getBody().front();
+  SmallVector<ir::StoreOp> fragments, others;
+  SmallVector<ir::LoadOp> replaced;
+  int64_t widest = 0;
+  for (auto store : body.getOps<ir::StoreOp>()) {
+    RankedTensorType t = tileType(store.getTile());
+    bool byColumn = isFragmentTile(t) && !store.getTable() && !storesTwice();
+    (byColumn ? fragments : others).push_back(store);
+    if (byColumn)
+      widest = std::max(widest, t.getDimSize(1));
+    for (auto load : body.getOps<ir::LoadOp>())
+      if (load.getMemory() == store.getMemory() && !load->use_empty())
+        replaced.push_back(load);
+  }
+  // In steps of 32 columns: four pairs of a lane.
+  for (int64_t n = 0; n < widest / 4; n += 8) {
+    for (ir::LoadOp load : replaced)
+      for (int64_t i = n; i < std::min(n + 8, tileType(load.getTile()).getDimSize(1) / 4); i += 2) {
+        SmallVector<std::string> index{"g", columnOf(i)};
+        element(load.getTile(), index);
+      }
+    for (ir::StoreOp store : fragments) {
+      RankedTensorType t = tileType(store.getTile());
+      int64_t end = std::min(n + 8, t.getDimSize(1) / 4);
+      if (end == n + 8 && t.getElementTypeBitWidth() == 16 && openRows.count(store)) {
+        emitFour(store, n);
+        continue;
+      }
+      for (int64_t i = n; i < end; i += 2)
+        emitPair(store, i);
+    }
+  }
+  for (ir::StoreOp store : others)
+    emitStore(store);
+}
+
 void FragmentCode::emitStore(ir::StoreOp op) {
   RankedTensorType t = tileType(op.getTile());
   if (op.getTable()) {
     fail(op, "goes through a table");
     return;
   }
-  std::string memory = scalar(op.getMemory());
   if (isFragmentTile(t)) {
-    for (int64_t n = 0; n < t.getDimSize(1) / 4; n += 2) {
-      SmallVector<std::string> even{"g", columnOf(n)}, odd{"g", columnOf(n + 1)};
-      std::string first = element(op.getTile(), even), second = element(op.getTile(), odd);
-      std::string at = place(op.getOffsets(), op.getSizes(), t, even);
-      if (op.getSizes().back() == t.getShape().back()) {
-        out.line("evt::store_pair(", memory, ", {", at, "}, ", first, ", ", second, ");");
-      } else {
-        out.line("evt::store_element(", memory, ", {", at, "}, ", first, ");");
-        out.line("evt::store_element(", memory, ", {", place(op.getOffsets(), op.getSizes(), t, odd), "}, ", second,
-                 ");");
-      }
-    }
+    for (int64_t n = 0; n < t.getDimSize(1) / 4; n += 2)
+      emitPair(op, n);
     return;
   }
   SmallVector<std::string> index{"g"};
@@ -319,8 +403,21 @@ void FragmentCode::emitStore(ir::StoreOp op) {
     return;
   }
   std::string value = element(op.getTile(), index);
-  out.line("if (c == 0) evt::store_element(", memory, ", {", place(op.getOffsets(), op.getSizes(), t, index), "}, ",
-           value, ");");
+  out.line("if (c == 0) evt::store_element(", scalar(op.getMemory()), ", {",
+           place(op.getOffsets(), op.getSizes(), t, index), "}, ", value, ");");
+}
+
+/// Of a stack: what the task stores to the load's memory is stored after it, element by element in its place.
+bool FragmentCode::mayBeReplaced(ir::LoadOp load) {
+  auto stores = device.getBody().front().getOps<ir::StoreOp>();
+  if (llvm::none_of(stores, [&](ir::StoreOp store) { return store.getMemory() == load.getMemory(); }))
+    return true;
+  return !storesTwice() && llvm::all_of(stores, [&](ir::StoreOp store) {
+    return store.getMemory() != load.getMemory() ||
+           (load->isBeforeInBlock(store) && !load.getTable() && !store.getTable() &&
+            store.getTile().getType() == load.getTile().getType() && isFragmentTile(tileType(store.getTile())) &&
+            store.getOffsets() == load.getOffsets() && store.getSizes() == load.getSizes());
+  });
 }
 
 /// Loads are moved: those of fragments before every store, others to where they are used. That is right only where no
@@ -333,7 +430,9 @@ void FragmentCode::checkMemories() {
     if (auto store = dyn_cast<ir::StoreOp>(op))
       storedSoFar.insert(store.getMemory());
     auto load = dyn_cast<ir::LoadOp>(op);
-    if (load && (isFragmentTile(tileType(load.getTile())) ? storedSoFar : stored).contains(load.getMemory()))
+    if (load &&
+        (isStack ? !mayBeReplaced(load)
+                 : (isFragmentTile(tileType(load.getTile())) ? storedSoFar : stored).contains(load.getMemory())))
       fail(load, "reads a memory that the task stores to");
   }
 }
@@ -364,15 +463,21 @@ void FragmentCode::emitIndices() {
 
 bool FragmentCode::emit(std::string &why) {
   checkMemories();
-  out.line("[[maybe_unused]] const int g = evt::fragment_row(), c = evt::fragment_quarter(), col = 2 * c;");
+  if (!isStack)
+    out.line("[[maybe_unused]] const int g = evt::fragment_row(), c = evt::fragment_quarter(), col = 2 * c;");
   emitIndices();
-  for (auto [i, v] : llvm::enumerate(keptValues()))
-    known[keyOf(v, std::string("g"))] = "kept[" + num(8 * i) + " + g]";
-  emitEarlyLoads();
+  if (isStack) {
+    emitRows();
+    emitStackStores();
+  } else {
+    for (auto [i, v] : llvm::enumerate(keptValues()))
+      known[keyOf(v, std::string("g"))] = "kept[" + num(8 * i) + " + g]";
+    emitEarlyLoads();
+  }
   if (!sums.empty())
     out.line(sums);
   for (Operation &op : device.getBody().front()) {
-    if (auto s = dyn_cast<ir::StoreOp>(op))
+    if (auto s = dyn_cast<ir::StoreOp>(op); s && !isStack)
       emitStore(s);
     else if (isa<scf::ForOp>(op) && llvm::none_of(op.getResults(), [&](Value r) { return given.count(r); }))
       fail(&op, "has no form on fragments");

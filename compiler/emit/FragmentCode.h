@@ -6,6 +6,10 @@
 // shared memory. A reduction along a row goes over the lane's own elements and then over the row's lanes. A row's value
 // that does not depend on the streaming coordinates is found once and kept from task to task, by other warps: there, a
 // warp has a row, and `g` is its number.
+//
+// A tile of more rows is a stack of such fragments: each warp has some of them, `h` says which of its own, and `g` is
+// the row in the tile. Then loads take place where they are used, and all stores of a column follow each other, since
+// the sums leave no registers for what waits.
 #pragma once
 
 #include "CodeWriter.h"
@@ -21,10 +25,12 @@ namespace evt::emit {
 
 class FragmentCode {
 public:
-  /// `arguments` are the names of the device function's arguments and coordinates.
-  FragmentCode(ir::DeviceOp device, llvm::ArrayRef<std::string> arguments, CodeWriter &out);
+  /// `arguments` are the names of the device function's arguments and coordinates. With `stackRows` tiles have that
+  /// many rows, and `g`, `c` and `col` are in scope where the code is put.
+  FragmentCode(ir::DeviceOp device, llvm::ArrayRef<std::string> arguments, CodeWriter &out, int64_t stackRows = 0);
 
-  /// The elements of `tile` are `s[first]`, `s[first + 1]`, …: two for every 8 columns.
+  /// The elements of `tile` are `s[first]`, `s[first + 1]`, …: two for every 8 columns. Of a stack, they are
+  /// `s(first)`, `s(first + 1)`, ….
   void setFragments(mlir::Value tile, unsigned first) { given[tile] = first; }
   /// Emitted when everything that does not need the given elements is on its way.
   void setSums(const std::string &line) { sums = line; }
@@ -53,19 +59,30 @@ private:
   std::string variable(mlir::Type type, const std::string &expression);
   std::string keyOf(mlir::Value v, Index index) const;
   std::string place(mlir::ValueRange offsets, llvm::ArrayRef<int64_t> sizes, mlir::RankedTensorType tile, Index index);
+  bool isRowTile(mlir::RankedTensorType t) const;
+  bool isFragmentTile(mlir::RankedTensorType t) const;
+  bool storesTwice();
+  bool mayBeReplaced(ir::LoadOp load);
   void checkMemories();
   void emitIndices();
   llvm::SmallVector<mlir::Value> keptValues() const;
   void emitEarlyLoads();
   void emitStore(ir::StoreOp op);
+  void emitPair(ir::StoreOp op, int64_t n);
+  void emitFour(ir::StoreOp op, int64_t n);
+  void emitRows();
+  void emitStackStores();
   bool isStreaming(mlir::Value v) const;
 
   ir::DeviceOp device;
   CodeWriter &out;
+  const bool isStack;
+  const int64_t rows, mostColumns; // of a tile whose elements a lane holds one by one; wider ones are walked
   llvm::DenseMap<mlir::Value, std::string> names; // scalars and memories
   llvm::DenseMap<mlir::Value, unsigned> given;
   llvm::SmallVector<mlir::BlockArgument> streaming;
-  llvm::StringMap<std::string> known; // variables by value and index
+  llvm::StringMap<std::string> known;                      // variables by value and index
+  llvm::DenseMap<mlir::Operation *, std::string> openRows; // of a stack: the rows of loads and stores
   unsigned next = 0;
   bool keeps = false, isByRow = false;
   std::string reason, sums;

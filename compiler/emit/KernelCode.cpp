@@ -3,6 +3,7 @@
 #include "ScalarCode.h"
 #include "StreamCode.h"
 #include "TileCode.h"
+#include "TiledCode.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -23,6 +24,7 @@ constexpr int64_t cudaThreads = 384, cudaStreamingThreads = 512;
 constexpr int64_t cudaSharedBytes = 220 << 10; // for ring, sums and tiles; the rest is the kernel's own state
 constexpr int64_t cudaRingBytes = 192 << 10;
 constexpr int64_t cudaBytesInFlight = 40 << 10;
+constexpr int64_t cudaMostTileSlots = 8, cudaTileAlignment = 1024;
 constexpr int64_t cudaCollectedLimit = 256;
 constexpr unsigned cudaCoordLimit = 8;
 
@@ -223,8 +225,10 @@ void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, const TaskFor
       out.line("[[maybe_unused]] EVT_FN void complete_", e, "(evt::DynamicWorker &, const Program &", params, ") {}");
     }
   }
-  if (streams)
+  if (streams) {
     emitStreamTasks(graph, *streams, out);
+    emitTiledTasks(graph, *streams, out);
+  }
   emitStaticSchedule(graph, facts.carried, forms,
                      streams ? streams->passes() : std::vector<std::vector<unsigned>>(forms.size()), out);
   emitTicketSchedule(graph, facts.carried, forms, out);
@@ -336,10 +340,13 @@ std::optional<int64_t> collectedBy(ir::CallOp call) {
 /// How a block's shared memory is divided.
 struct SharedMemory {
   int64_t slots = 0, stageBytes = 0, fragments = 0, tiles = 0;
-  int64_t bytes() const { return slots * stageBytes + (slots ? 4 * 8 * fragments * 256 : 0) + tiles; }
+  int64_t tileSlots = 0, tileStageBytes = 0; // of the ring of tiles
+  int64_t bytes() const {
+    return tileSlots * tileStageBytes + slots * stageBytes + (slots ? 4 * 8 * fragments * 256 : 0) + tiles;
+  }
 };
 
-void emitCudaLaunch(const ir::Signature &s, CodeWriter &out) {
+void emitCudaLaunch(const ir::Signature &s, const StreamPlan &streams, CodeWriter &out) {
   out.line("/// The kernels' parameter: see device/cuda/abi.h.");
   out.line("struct Launch : evt_cuda_launch {");
   if (!s.memories.empty())
@@ -347,7 +354,11 @@ void emitCudaLaunch(const ir::Signature &s, CodeWriter &out) {
   if (!s.symbols.empty())
     out.line("int64_t symbols[", s.symbols.size(), "];");
   out.line("void *regions[", Regions(s).join(s.calls.size()), "];");
+  if (!streams.maps.empty())
+    out.line("evt::TensorMap maps[", streams.maps.size(), "];");
   out.line("};");
+  if (!streams.maps.empty())
+    out.line("static_assert(sizeof(Launch) == evt::tensor_maps_offset(launch_words) + sizeof(Launch::maps));");
   out.line();
 }
 
@@ -362,7 +373,7 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const Shar
            shared.slots
                ? "evt::stages_in_flight(EVT_IN_FLIGHT_BYTES, " + num(shared.stageBytes) + ", " + num(shared.slots) + ")"
                : "0",
-           ", ", shared.fragments, "};");
+           ", ", shared.fragments, ", ", shared.tileSlots, ", ", shared.tileStageBytes, "};");
   out.line("static __device__ __forceinline__ void schedule(evt::DynamicWorker &w, const Program &P) {");
   out.line("if constexpr (Schedule == EVT_STATIC) run_static(w, P);");
   out.line("else if constexpr (Schedule == EVT_TICKET) run_ticket(w, P);");
@@ -378,6 +389,7 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const Shar
            "&task) {");
   out.line("switch (task.call) {");
   cases(TaskForm::handedOver, [](const std::string &k) { return "return execute_" + k + "(w, P, task);"; });
+  cases(TaskForm::tiled, [](const std::string &k) { return "return execute_" + k + "(w, P, task);"; });
   out.line("}");
   out.line("return false;");
   out.line("}");
@@ -439,6 +451,8 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   StreamPlan streams(graph);
   CodeWriter out;
   out.line(headline(graph, "as one persistent kernel for CUDA"));
+  if (streams.tiles())
+    out.line("#define EVT_TICKETS_AHEAD 1 // tasks are long: who has many of them in hand ends late");
   out.line("#include \"device/cuda/kernel.h\"");
   if (streams.streams()) {
     out.line();
@@ -451,9 +465,12 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   out.line("namespace {");
   out.line();
   out.line("constexpr int row_pieces = ", std::max<int64_t>(streams.rowPieces(), 1), ";");
+  if (streams.tiles())
+    out.line("constexpr int launch_words = ", s.memories.size() + s.symbols.size() + Regions(s).join(s.calls.size()),
+             "; // of the parameter, before its maps");
   out.line();
   emitProgram(graph, out);
-  emitCudaLaunch(s, out);
+  emitCudaLaunch(s, streams, out);
   out.line("/// Everything that tasks do, once for each schedule: a kernel holds the code of one, since what it does "
            "once a");
   out.line("/// phase must come from the instruction cache.");
@@ -463,10 +480,23 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   SharedMemory shared;
   if (!emitDevices(graph, Target::cuda, &streams, out, shared.tiles))
     return {};
+  if (streams.tiles()) {
+    // Next to a ring of weights it has to do with half of the room.
+    shared.tileStageBytes = streams.tileStageBytes();
+    int64_t room = (cudaSharedBytes - cudaTileAlignment - shared.tiles) / (streams.streams() ? 2 : 1);
+    shared.tileSlots = std::min(room / shared.tileStageBytes, cudaMostTileSlots);
+    if (shared.tileSlots < 2) {
+      ir::GraphOp op = s.graph;
+      op.emitOpError("leaves ") << room << " bytes of a block's shared memory for the tiles of products, required at "
+                                << "least " << 2 * shared.tileStageBytes << ": use smaller tiles";
+      return {};
+    }
+  }
   if (streams.streams()) {
     shared.stageBytes = streams.stageBytes();
     shared.fragments = streams.fragments();
-    int64_t room = cudaSharedBytes - shared.tiles - 4 * 8 * shared.fragments * 256;
+    int64_t room =
+        cudaSharedBytes - shared.tiles - shared.tileSlots * shared.tileStageBytes - 4 * 8 * shared.fragments * 256;
     shared.slots = std::min(room, cudaRingBytes) / shared.stageBytes;
     if (shared.slots < 4) {
       ir::GraphOp op = s.graph;
@@ -477,6 +507,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   }
   kernel.sharedBytes = shared.bytes();
   emitStreamBodies(graph, streams, out);
+  emitTiledBodies(graph, streams, out);
   emitOrder(graph, facts, streams.forms(), &streams, out);
   bool hasDynamic = facts.dynamicRefusal().empty();
   emitCudaRoles(graph, streams, shared, hasDynamic, collected, out);
@@ -500,6 +531,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   }
   kernel.source = out.take();
   kernel.packed = streams.packed;
+  kernel.maps = streams.maps;
 
   CodeWriter host;
   host.line(headline(graph, "for the host: what each task waits for and notifies"));

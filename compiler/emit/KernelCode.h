@@ -4,6 +4,7 @@
 #include "GraphCode.h"
 #include "ProtocolCode.h"
 #include "ScheduleCode.h"
+#include "StreamCode.h"
 #include "TileCode.h"
 
 namespace evt::emit {
@@ -34,6 +35,7 @@ struct CudaKernel {
   std::string explain; // a host library that enumerates tasks, for the watchdog's report
   int64_t threads = 0, sharedBytes = 0;
   std::vector<unsigned> packed; // graph arguments whose last two dimensions are tiles of 8 x 32
+  std::vector<StreamPlan::Map> maps;
 };
 CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts);
 

@@ -1,6 +1,7 @@
 #include "ScheduleCode.h"
 
 #include "StreamCode.h"
+#include "TiledCode.h"
 
 using namespace mlir;
 
@@ -195,6 +196,8 @@ void emitTasks(const GraphCode &graph, const TaskForms &forms, CodeWriter &out) 
     TaskForm form = forms[k];
     if (form == TaskForm::handedOver)
       emitHandedTask(graph, k, groups, args, out);
+    else if (form == TaskForm::tiled)
+      emitTiledHandOver(graph, k, out);
     else if (form == TaskForm::onTheSpot || form == TaskForm::reported)
       emitTaskOnTheSpot(graph, k, groups,
                         form == TaskForm::reported ? "" : "body_" + op.getCallee().str() + "(w" + args + ");", out);
@@ -225,7 +228,7 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const Ta
                         const std::vector<std::vector<unsigned>> &passes, CodeWriter &out) {
   out.line("EVT_FORCED void run_static(evt::Worker &w, const Program &P) {");
   out.line("evt::Polling use{w};");
-  if (llvm::is_contained(forms, TaskForm::streamed))
+  if (llvm::is_contained(forms, TaskForm::streamed) || llvm::is_contained(forms, TaskForm::tiled))
     out.line("uint32_t dealt = 0;");
   walkProgram(graph, bodyOf(graph), out, 0, [&](unsigned k) {
     if (forms[k] == TaskForm::onCompletion)
@@ -247,9 +250,10 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const Ta
       out.line("}");
       return;
     }
-    if (forms[k] == TaskForm::streamed) {
+    if (forms[k] == TaskForm::streamed || forms[k] == TaskForm::tiled) {
       // Dealt out one by one, on and on over the calls: what comes first in the grid is finished first by all, so that
-      // who waits for a part of it does not wait for the whole.
+      // who waits for a part of it does not wait for the whole. Neighbours run at the same time and share operands in
+      // the cache.
       Grid each = g;
       for (unsigned d = rank; d-- > 0;)
         if (llvm::is_contained(passes[k], d)) {

@@ -25,6 +25,7 @@ enum class TaskForm {
   onTheSpot,    // by the worker whose schedule comes to it (CPU)
   handedOver,   // by the compute warps, to which the schedule hands it over (CUDA)
   streamed,     // the same, its weights fetched ahead and its end left to the epilogue warps (CUDA)
+  tiled,        // the same, its tiles fetched ahead and multiplied on the tensor cores (CUDA)
   onCompletion, // by whoever completes the event it waits for: no schedule hands it out (CUDA)
   reported      // not at all: it only tells what it waits for and notifies
 };

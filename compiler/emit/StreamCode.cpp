@@ -1,5 +1,6 @@
 #include "StreamCode.h"
 
+#include "IndexCode.h"
 #include "ScalarCode.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -12,60 +13,6 @@ namespace evt::emit {
 namespace {
 
 std::string num(int64_t n) { return std::to_string(n); }
-
-struct Parameters {
-  explicit Parameters(ir::DeviceOp device, const char *indexType = "int64_t") {
-    for (auto [i, arg] : llvm::enumerate(device.getBody().getArguments())) {
-      names.push_back("a" + num(i));
-      if (auto m = dyn_cast<MemRefType>(arg.getType()))
-        list += ", [[maybe_unused]] const evt::Memory<" + cppType(m.getElementType()) + ", " + num(m.getRank()) +
-                "> &a" + num(i);
-      else
-        list += std::string(", [[maybe_unused]] ") + indexType + " a" + num(i);
-    }
-  }
-  std::vector<std::string> names;
-  std::string list;
-};
-
-/// Index arithmetic of a device function, outside its loop and, step by step, inside.
-class IndexCode {
-public:
-  IndexCode(ir::DeviceOp device, const Parameters &parameters, CodeWriter &out) : out(out) {
-    for (auto [a, n] : llvm::zip(device.getBody().getArguments(), parameters.names))
-      names[a] = n;
-    emit(device.getBody().front());
-  }
-  void emit(Block &block) {
-    for (Operation &op : block) {
-      if (op.getNumResults() != 1 || !op.getResult(0).getType().isIndex() || isa<arith::ConstantOp>(op))
-        continue;
-      SmallVector<std::string> operands;
-      for (Value o : op.getOperands())
-        operands.push_back(o.getType().isIndex() ? name(o) : "");
-      std::string n = "v" + num(next++);
-      auto e = indexExpression(&op, operands);
-      if (!e)
-        continue; // what a tile needs, not what the products' operands need
-      out.line("[[maybe_unused]] const int64_t ", n, " = ", *e, ";");
-      names[op.getResult(0)] = n;
-    }
-  }
-  std::string name(Value v) {
-    auto it = names.find(v);
-    if (it != names.end())
-      return it->second;
-    if (auto c = v.getDefiningOp<arith::ConstantOp>())
-      return cppLiteral(c.getValue());
-    return "0";
-  }
-  void set(Value v, const std::string &n) { names[v] = n; }
-
-private:
-  CodeWriter &out;
-  DenseMap<Value, std::string> names;
-  unsigned next = 0;
-};
 
 std::string offsets(IndexCode &index, ValueRange values, const std::string &row, const std::string &column) {
   std::string text;

@@ -8,6 +8,7 @@
 #include "ScheduleCode.h"
 
 #include "compiler/roles/StreamedProduct.h"
+#include "compiler/roles/TiledProduct.h"
 
 #include <map>
 
@@ -24,12 +25,23 @@ struct StreamPlan {
     /// Of a call whose tasks complete the elements of an event that runs another call: the grid coordinates that the
     /// element does not have. Where one block runs all tasks of an element, it needs nobody else to complete it.
     std::vector<unsigned> passes;
+    std::optional<roles::TiledProduct> tiled; // of a call that multiplies tiles
+    std::string whyNotTiled;
   };
   std::vector<Call> calls;
   /// The call that the completion of an event's element runs on the spot.
   std::map<unsigned, unsigned> onCompletion;
   /// Graph arguments whose last two dimensions are packed as tiles of 8 x 32.
   std::vector<unsigned> packed;
+  /// Tensors as the copy engine fetches them: 64 columns of so many rows at a time.
+  struct Map {
+    unsigned memory;
+    int64_t rows;
+    bool operator==(const Map &other) const { return memory == other.memory && rows == other.rows; }
+  };
+  std::vector<Map> maps;
+  /// The number of the map through which a call of form `tiled` fetches an operand.
+  unsigned mapOf(const GraphCode &graph, unsigned call, ir::LoadOp operand) const;
 
   std::vector<TaskForm> forms() const;
   std::vector<std::vector<unsigned>> passes() const;
@@ -41,12 +53,15 @@ struct StreamPlan {
   int64_t taskBytes() const;  // of weights, the smallest
   int64_t fragments() const;  // of the largest product
   int64_t rowPieces() const;  // of the deepest product
+  bool tiles() const;
+  int64_t tileStageBytes() const; // the largest
 
   /// For people: how each call runs on CUDA, and why one does not stream.
   std::string text(const GraphCode &graph) const;
 
 private:
   void matchProducts(const GraphCode &graph);
+  void listMaps(const GraphCode &graph);
   void dropUnpackable(const GraphCode &graph);
   void findInlined(const GraphCode &graph);
 };

@@ -1,5 +1,6 @@
 #include "FragmentCode.h"
 #include "StreamCode.h"
+#include "TiledCode.h"
 
 #include "llvm/ADT/SmallSet.h"
 
@@ -32,6 +33,7 @@ StreamPlan::StreamPlan(const GraphCode &graph) : calls(graph.signature.calls.siz
   matchProducts(graph);
   dropUnpackable(graph);
   findInlined(graph);
+  listMaps(graph);
 }
 
 void StreamPlan::matchProducts(const GraphCode &graph) {
@@ -40,7 +42,7 @@ void StreamPlan::matchProducts(const GraphCode &graph) {
     ir::CallOp call = s.calls[k];
     ir::DeviceOp device = ir::calleeOf(call);
     if (call.isRagged() || readsTables(call)) {
-      plan.why = "its grid or its events depend on data";
+      plan.why = plan.whyNotTiled = "its grid or its events depend on data";
       continue;
     }
     ir::GraphOp op = s.graph;
@@ -49,11 +51,44 @@ void StreamPlan::matchProducts(const GraphCode &graph) {
       return memory && memory.getOwner() == &op.getBody().front() && op.isImmutable(memory.getArgNumber());
     };
     auto product = roles::matchStreamedProduct(device, isImmutable, plan.why);
-    if (!product || !hasFragmentForm(device, &*product, plan.why))
+    if (product && hasFragmentForm(device, &*product, plan.why)) {
+      plan.product = product;
+      plan.form = TaskForm::streamed;
       continue;
-    plan.product = product;
-    plan.form = TaskForm::streamed;
+    }
+    auto tiled = roles::matchTiledProduct(device, plan.whyNotTiled);
+    if (tiled && hasStackForm(device, *tiled, plan.whyNotTiled)) {
+      plan.tiled = tiled;
+      plan.form = TaskForm::tiled;
+    }
   }
+}
+
+namespace {
+
+StreamPlan::Map mapFor(const ir::Signature &s, unsigned k, ir::LoadOp operand) {
+  ir::CallOp call = s.calls[k];
+  unsigned argument = cast<BlockArgument>(operand.getMemory()).getArgNumber();
+  return {(unsigned)s.memoryOf(call.getArgs()[argument]),
+          cast<RankedTensorType>(operand.getTile().getType()).getDimSize(0)};
+}
+
+} // namespace
+
+void StreamPlan::listMaps(const GraphCode &graph) {
+  for (auto [k, call] : llvm::enumerate(calls)) {
+    if (call.form != TaskForm::tiled)
+      continue;
+    SmallVector<ir::LoadOp> operands{call.tiled->rows};
+    operands.append(call.tiled->weights.begin(), call.tiled->weights.end());
+    for (ir::LoadOp operand : operands)
+      if (Map map = mapFor(graph.signature, k, operand); !llvm::is_contained(maps, map))
+        maps.push_back(map);
+  }
+}
+
+unsigned StreamPlan::mapOf(const GraphCode &graph, unsigned k, ir::LoadOp operand) const {
+  return llvm::find(maps, mapFor(graph.signature, k, operand)) - maps.begin();
 }
 
 /// A packed tensor must be read as weights wherever it is read.
@@ -232,10 +267,21 @@ int64_t StreamPlan::rowPieces() const {
   return n;
 }
 
+bool StreamPlan::tiles() const {
+  return llvm::any_of(calls, [](const Call &c) { return c.form == TaskForm::tiled; });
+}
+
+int64_t StreamPlan::tileStageBytes() const {
+  int64_t n = 0;
+  for (const Call &c : calls)
+    n = c.form == TaskForm::tiled ? std::max(n, c.tiled->stageBytes()) : n;
+  return n;
+}
+
 std::string StreamPlan::text(const GraphCode &graph) const {
   const ir::Signature &s = graph.signature;
-  ir::GraphOp op = s.graph;
-  std::string out = "graph " + op.getSymName().str() + " on cuda\n";
+  ir::GraphOp graphOp = s.graph;
+  std::string out = "graph " + graphOp.getSymName().str() + " on cuda\n";
   for (auto [k, call] : llvm::enumerate(calls)) {
     out += s.callName(k) + ": ";
     if (call.form == TaskForm::onCompletion) {
@@ -246,17 +292,32 @@ std::string StreamPlan::text(const GraphCode &graph) const {
         }
       continue;
     }
+    ir::CallOp op = s.calls[k];
+    if (call.form == TaskForm::tiled) {
+      const roles::TiledProduct &p = *call.tiled;
+      auto name = [&](ir::LoadOp load) { return s.memoryName(maps[mapOf(graph, k, load)].memory); };
+      std::string operands = name(p.rows);
+      for (ir::LoadOp load : p.weights)
+        operands += ", " + name(load);
+      out += "multiplies tiles\n  loader    " + operands + ": stages of " + std::to_string(p.stageBytes()) +
+             " bytes, 64 columns of K each\n  compute   " + std::to_string(p.tileRows) + " x " +
+             std::to_string(p.allColumns()) + " sums, " + std::to_string(p.pieces() * p.allColumns() / 2) +
+             " a thread\n";
+      continue;
+    }
     if (call.form != TaskForm::streamed) {
-      out += "run by the compute warps, tiles in shared memory; it does not stream: " + call.why + "\n";
+      out += "run by the compute warps, tiles in shared memory; it does not stream: " + call.why;
+      if (call.whyNotTiled != call.why)
+        out += "; it is no product of tiles: " + call.whyNotTiled;
+      out += "\n";
       continue;
     }
     const roles::StreamedProduct &p = *call.product;
     std::string weights, kept;
     for (const auto &w : p.weights) {
-      ir::CallOp c = s.calls[k];
-      weights += (weights.empty() ? "" : ", ") + s.memoryName(s.memoryOf(c.getArgs()[w.argument]));
+      weights += (weights.empty() ? "" : ", ") + s.memoryName(s.memoryOf(op.getArgs()[w.argument]));
     }
-    ir::DeviceOp device = ir::calleeOf(s.calls[k]);
+    ir::DeviceOp device = ir::calleeOf(op);
     for (unsigned c : p.streaming)
       kept += (kept.empty() ? "" : ", ") + cast<StringAttr>(device.getCoordNames()[c]).getValue().str();
     out += "streams\n  loader    " + weights + ": " + std::to_string(p.stages * p.fragments()) + " stages of " +
@@ -267,8 +328,8 @@ std::string StreamPlan::text(const GraphCode &graph) const {
            (p.fragments() == 1 ? " fragment" : " fragments") + " of 8 x 8 sums\n";
   }
   for (unsigned argument : packed)
-    out += "packed: " + op.getArgName(argument).str() + ", tiles of " + std::to_string(layout::packedRows) + " x " +
-           std::to_string(layout::packedColumns) + "\n";
+    out += "packed: " + graphOp.getArgName(argument).str() + ", tiles of " + std::to_string(layout::packedRows) +
+           " x " + std::to_string(layout::packedColumns) + "\n";
   return out;
 }
 

@@ -160,6 +160,13 @@ LogicalResult lower(Program &program, const Options &options) {
       program.manifest["kernel"] = "explain.so";
       program.manifest["cuda"] = {{"threads", kernel.threads}, {"shared_bytes", kernel.sharedBytes}};
       emit::statePacked(program.manifest, graph, kernel.packed);
+      for (const emit::StreamPlan::Map &map : kernel.maps) {
+        program.manifest["cuda"]["tensor_maps"].push_back(
+            {{"memory", map.memory}, {"box", {map.rows, roles::stageColumns}}});
+        auto &memory = program.manifest["memories"][map.memory];
+        if (memory.contains("argument"))
+          program.manifest["arguments"][memory["argument"].get<unsigned>()]["align"] = 16; // the copy engine's
+      }
     } else {
       program.source = emit::emitKernel(graph, program.facts);
     }

@@ -1,0 +1,20 @@
+// CUDA code for calls that multiply tiles on the tensor cores (compiler/roles/TiledProduct.h).
+#pragma once
+
+#include "CodeWriter.h"
+#include "GraphCode.h"
+#include "StreamCode.h"
+
+namespace evt::emit {
+
+/// Whether everything but the products has a form on the registers that hold the sums.
+bool hasStackForm(ir::DeviceOp device, const roles::TiledProduct &product, std::string &why);
+
+/// `feed_D`, `stages_D` and `finish_D` of the device functions, `load_K` of the calls.
+void emitTiledBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out);
+/// `task_K`: what control does for a task, the loader's part included.
+void emitTiledHandOver(const GraphCode &graph, unsigned call, CodeWriter &out);
+/// `execute_K`.
+void emitTiledTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out);
+
+} // namespace evt::emit

@@ -119,10 +119,9 @@ public:
 
 private:
   void launch(Function function, Shape shape, Work work) {
-    size_t bytes = sizeof work;
-    void *extra[] = {launchParamBufferPointer, &work, launchParamBufferSize, &bytes, launchParamEnd};
+    void *arguments[] = {&work};
     driver_.LaunchKernel(function, shape.blocks, 1u, 1u, shape.threads, 1u, 1u, shape.sharedBytes, stream_,
-                         static_cast<void **>(nullptr), static_cast<void **>(extra));
+                         static_cast<void **>(arguments), static_cast<void **>(nullptr));
   }
   uint64_t read(uint64_t address, size_t bytes) {
     uint64_t word = 0;

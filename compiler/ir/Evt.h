@@ -28,6 +28,13 @@ constexpr int64_t wholeDimension = int64_t(1) << 40;
 /// operation that does not.
 mlir::LogicalResult verifyTileProgram(DeviceOp device);
 
+/// Checks how a device function names a foreign source and function, if it does.
+mlir::LogicalResult verifyForeignName(DeviceOp device);
+
+/// Checks that the body of a foreign device function only declares accesses, of every memory it is given, and that the
+/// body of any other declares none.
+mlir::LogicalResult verifyDeclarations(DeviceOp device);
+
 /// Checks that a protocol holds only waits, then notifies, table reads and index arithmetic.
 mlir::LogicalResult verifyProtocol(CallOp call);
 

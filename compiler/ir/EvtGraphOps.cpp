@@ -157,6 +157,19 @@ ParseResult DeviceOp::parse(OpAsmParser &parser, OperationState &result) {
   result.addAttribute("function_type", TypeAttr::get(b.getFunctionType(types, {})));
   result.addAttribute("arg_names", stringArray(b, names));
   result.addAttribute("coord_names", stringArray(b, coordNames));
+  if (succeeded(parser.parseOptionalKeyword("foreign"))) {
+    StringAttr source, function;
+    if (parser.parseLParen() || parser.parseAttribute(source, "foreign_source", result.attributes) ||
+        parser.parseComma() || parser.parseAttribute(function, "foreign_function", result.attributes) ||
+        parser.parseRParen())
+      return failure();
+    int64_t bytes;
+    if (succeeded(parser.parseOptionalKeyword("shared"))) {
+      if (parser.parseLParen() || parser.parseInteger(bytes) || parser.parseRParen())
+        return failure();
+      result.addAttribute("shared_bytes", b.getI64IntegerAttr(bytes));
+    }
+  }
   return parseBody<DeviceOp>(parser, result, args);
 }
 
@@ -171,6 +184,11 @@ void DeviceOp::print(OpAsmPrinter &p) {
   for (unsigned i = 0; i < getNumCoords(); ++i)
     p << (i ? ", " : "") << getCoord(i);
   p << ") ";
+  if (isForeign()) {
+    p << "foreign(" << getForeignSourceAttr() << ", " << getForeignFunctionAttr() << ") ";
+    if (getSharedBytes() != 0)
+      p << "shared(" << (int64_t)getSharedBytes() << ") ";
+  }
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/false);
 }
 
@@ -187,14 +205,15 @@ LogicalResult DeviceOp::verify() {
   taken.append(getNumCoords(), IndexType::get(getContext()));
   if (getBody().getArgumentTypes() != TypeRange(taken) || getArgNames().size() != types.size())
     return emitOpError("body must take the arguments and then the coordinates");
-  return verifyArgumentTypes(*this, types);
+  return failed(verifyArgumentTypes(*this, types)) ? failure() : verifyForeignName(*this);
 }
 
 LogicalResult GraphOp::verifyRegions() {
   return failed(verifyGraphBody(*this)) ? failure() : verifyIndexDepth(getBody());
 }
 LogicalResult DeviceOp::verifyRegions() {
-  return failed(verifyTileProgram(*this)) ? failure() : verifyIndexDepth(getBody());
+  return failed(verifyTileProgram(*this)) || failed(verifyDeclarations(*this)) ? failure()
+                                                                               : verifyIndexDepth(getBody());
 }
 
 //===-- symbol, alloc -------------------------------------------------------------------------------------------===//

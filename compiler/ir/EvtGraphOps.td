@@ -62,9 +62,27 @@ def DeviceOp : Evt_Op<"device", [IsolatedFromAbove, Symbol, SingleBlockImplicitT
       evt.store %s, %y[%o] : tensor<64xf32> -> memref<?xf32>
     }
     ```
+
+    A *foreign* device function is written by hand, in C++ or CUDA C++: `foreign("scale.h", "scale_tile")` names a source,
+    relative to the program's file, and a function in it. The body then computes nothing. It declares, with `evt.reads` and
+    `evt.writes`, what a task accesses, and the proofs, the inferred events and `--check` take its word for it; besides these
+    it holds index arithmetic, `evt.read`, `evt.valid` and `scf.for`. Every memory among the arguments needs a declared access,
+    and one must be a write. `shared(4096)` asks for that many bytes of a block's shared memory.
+
+    ```mlir
+    evt.device @scale(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) foreign("scale.h", "scale_tile") shared(256) {
+      %o = affine.apply affine_map<(d0) -> (d0 * 64)>(%i)
+      evt.reads %x[%o] sizes [64] : memref<?xf32>
+      evt.writes %y[%o] sizes [64] : memref<?xf32>
+    }
+    ```
+
+    The function is called as `scale_tile(w, x, y, i)`: the worker, the arguments (a memory is an `evt::Memory<float, 1>`, an
+    index an `int64_t`), the coordinates.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, StrArrayAttr:$arg_names,
-                       StrArrayAttr:$coord_names);
+                       StrArrayAttr:$coord_names, OptionalAttr<StrAttr>:$foreign_source,
+                       OptionalAttr<StrAttr>:$foreign_function, DefaultValuedAttr<I64Attr, "0">:$shared_bytes);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -73,6 +91,8 @@ def DeviceOp : Evt_Op<"device", [IsolatedFromAbove, Symbol, SingleBlockImplicitT
     unsigned getNumArgs() { return getFunctionType().getNumInputs(); }
     unsigned getNumCoords() { return getCoordNames().size(); }
     ::mlir::BlockArgument getCoord(unsigned i) { return getBody().front().getArgument(getNumArgs() + i); }
+    /// Whether the body only declares accesses, and a source written by hand computes.
+    bool isForeign() { return getForeignSource().has_value(); }
   }];
 }
 

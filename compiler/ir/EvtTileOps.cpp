@@ -77,22 +77,42 @@ void printOffsets(OpAsmPrinter &p, Value memory, Value table, OperandRange offse
   p << "]";
 }
 
-LogicalResult verifyBox(Operation *op, MemRefType memory, Value table, size_t offsets, ArrayRef<int64_t> sizes,
-                        RankedTensorType tile) {
+void printSizes(OpAsmPrinter &p, ArrayRef<int64_t> sizes) {
+  p << " sizes [";
+  llvm::interleaveComma(sizes, p);
+  p << "]";
+}
+
+/// A box of a memory, without regard to a tile.
+LogicalResult verifyBox(Operation *op, MemRefType memory, Value table, size_t offsets, ArrayRef<int64_t> sizes) {
   if (!isElementType(memory.getElementType()))
     return op->emitOpError("element type must be f32, bf16, f16, i32, i64 or i1, found ") << memory.getElementType();
-  if (memory.getElementType() != tile.getElementType())
-    return op->emitOpError("tile has element type ")
-           << tile.getElementType() << " but the memory holds " << memory.getElementType();
   if ((int64_t)offsets != memory.getRank())
     return op->emitOpError("has ") << offsets << " offsets but the memory has rank " << memory.getRank();
   if ((int64_t)sizes.size() != memory.getRank())
     return op->emitOpError("has ") << sizes.size() << " sizes but the memory has rank " << memory.getRank();
-  SmallVector<int64_t> kept;
-  size_t next = 0;
-  for (int64_t s : sizes) {
+  for (int64_t s : sizes)
     if (s < 1)
       return op->emitOpError("sizes must be positive, found ") << s;
+  if (table) {
+    auto t = cast<MemRefType>(table.getType());
+    if (t.getRank() != 1 || !(t.getElementType().isInteger(32) || t.getElementType().isInteger(64)))
+      return op->emitOpError("table must be a memref of rank 1 of i32 or i64, found ") << t;
+    if (memory.getRank() == 0)
+      return op->emitOpError("a table names rows, but the memory has rank 0");
+  }
+  return success();
+}
+
+LogicalResult verifyTileBox(Operation *op, MemRefType memory, Value table, size_t offsets, ArrayRef<int64_t> sizes,
+                            RankedTensorType tile) {
+  if (failed(verifyBox(op, memory, table, offsets, sizes)))
+    return failure();
+  if (memory.getElementType() != tile.getElementType())
+    return op->emitOpError("tile has element type ")
+           << tile.getElementType() << " but the memory holds " << memory.getElementType();
+  size_t next = 0;
+  for (int64_t s : sizes) {
     if (next < (size_t)tile.getRank() && tile.getDimSize(next) == s)
       ++next;
     else if (s != 1)
@@ -101,11 +121,6 @@ LogicalResult verifyBox(Operation *op, MemRefType memory, Value table, size_t of
   }
   if (next != (size_t)tile.getRank())
     return op->emitOpError("tile ") << tile << " does not match the box of sizes [" << sizes << "]";
-  if (table) {
-    auto t = cast<MemRefType>(table.getType());
-    if (t.getRank() != 1 || !(t.getElementType().isInteger(32) || t.getElementType().isInteger(64)))
-      return op->emitOpError("table must be a memref of rank 1 of i32 or i64, found ") << t;
-  }
   return success();
 }
 
@@ -148,11 +163,8 @@ void LoadOp::print(OpAsmPrinter &p) {
   printOffsets(p, getMemory(), getTable(), getOffsets());
   auto memory = cast<MemRefType>(getMemory().getType());
   auto tile = cast<RankedTensorType>(getTile().getType());
-  if (!isDefaultSizes(memory, tile, getSizes())) {
-    p << " sizes [";
-    llvm::interleaveComma(getSizes(), p);
-    p << "]";
-  }
+  if (!isDefaultSizes(memory, tile, getSizes()))
+    printSizes(p, getSizes());
   if (!getFill().isZero() || getFill().isNegative()) {
     p << " fill ";
     p.printFloat(getFill());
@@ -165,8 +177,8 @@ void LoadOp::print(OpAsmPrinter &p) {
 }
 
 LogicalResult LoadOp::verify() {
-  return verifyBox(*this, cast<MemRefType>(getMemory().getType()), getTable(), getOffsets().size(), getSizes(),
-                   cast<RankedTensorType>(getTile().getType()));
+  return verifyTileBox(*this, cast<MemRefType>(getMemory().getType()), getTable(), getOffsets().size(), getSizes(),
+                       cast<RankedTensorType>(getTile().getType()));
 }
 
 ParseResult StoreOp::parse(OpAsmParser &parser, OperationState &result) {
@@ -201,11 +213,8 @@ void StoreOp::print(OpAsmPrinter &p) {
   printOffsets(p, getMemory(), getTable(), getOffsets());
   auto memory = cast<MemRefType>(getMemory().getType());
   auto tile = cast<RankedTensorType>(getTile().getType());
-  if (!isDefaultSizes(memory, tile, getSizes())) {
-    p << " sizes [";
-    llvm::interleaveComma(getSizes(), p);
-    p << "]";
-  }
+  if (!isDefaultSizes(memory, tile, getSizes()))
+    printSizes(p, getSizes());
   p.printOptionalAttrDict((*this)->getAttrs(), {"sizes", "operandSegmentSizes"});
   p << " : " << tile << " -> " << memory;
   if (getTable())
@@ -213,9 +222,58 @@ void StoreOp::print(OpAsmPrinter &p) {
 }
 
 LogicalResult StoreOp::verify() {
-  return verifyBox(*this, cast<MemRefType>(getMemory().getType()), getTable(), getOffsets().size(), getSizes(),
-                   cast<RankedTensorType>(getTile().getType()));
+  return verifyTileBox(*this, cast<MemRefType>(getMemory().getType()), getTable(), getOffsets().size(), getSizes(),
+                       cast<RankedTensorType>(getTile().getType()));
 }
+
+namespace {
+
+/// A declared access: the offsets and sizes of a box, and no tile.
+ParseResult parseDeclared(OpAsmParser &parser, OperationState &result) {
+  OpAsmParser::UnresolvedOperand memory;
+  std::optional<OpAsmParser::UnresolvedOperand> table;
+  SmallVector<OpAsmParser::UnresolvedOperand> offsets;
+  SmallVector<int64_t> sizes;
+  MemRefType memoryType, tableType;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseOperand(memory) || parseOffsets(parser, table, offsets) || parseSizes(parser, sizes) ||
+      parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(memoryType) ||
+      (table && (parser.parseComma() || parser.parseType(tableType))))
+    return failure();
+  Builder &b = parser.getBuilder();
+  result.addAttribute("sizes", b.getDenseI64ArrayAttr(sizes));
+  result.addAttribute("operandSegmentSizes", b.getDenseI32ArrayAttr({1, table ? 1 : 0, (int32_t)offsets.size()}));
+  if (parser.resolveOperand(memory, memoryType, result.operands) ||
+      (table && parser.resolveOperand(*table, tableType, result.operands)))
+    return failure();
+  return parser.resolveOperands(offsets, b.getIndexType(), loc, result.operands);
+}
+
+template <typename DeclaredOp> void printDeclared(OpAsmPrinter &p, DeclaredOp op) {
+  p << " ";
+  printOffsets(p, op.getMemory(), op.getTable(), op.getOffsets());
+  if (!op.getSizes().empty())
+    printSizes(p, op.getSizes());
+  p.printOptionalAttrDict(op->getAttrs(), {"sizes", "operandSegmentSizes"});
+  p << " : " << op.getMemory().getType();
+  if (op.getTable())
+    p << ", " << op.getTable().getType();
+}
+
+template <typename DeclaredOp> LogicalResult verifyDeclared(DeclaredOp op) {
+  return verifyBox(op, cast<MemRefType>(op.getMemory().getType()), op.getTable(), op.getOffsets().size(),
+                   op.getSizes());
+}
+
+} // namespace
+
+ParseResult ReadsOp::parse(OpAsmParser &parser, OperationState &result) { return parseDeclared(parser, result); }
+void ReadsOp::print(OpAsmPrinter &p) { printDeclared(p, *this); }
+LogicalResult ReadsOp::verify() { return verifyDeclared(*this); }
+
+ParseResult WritesOp::parse(OpAsmParser &parser, OperationState &result) { return parseDeclared(parser, result); }
+void WritesOp::print(OpAsmPrinter &p) { printDeclared(p, *this); }
+LogicalResult WritesOp::verify() { return verifyDeclared(*this); }
 
 LogicalResult ValidOp::verify() {
   auto memory = cast<MemRefType>(getMemory().getType());

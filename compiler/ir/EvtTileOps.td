@@ -50,6 +50,39 @@ def StoreOp : Evt_Op<"store", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
+// No declared effects, which means any: a declaration has no result and must not be removed as dead.
+class Evt_DeclaredAccess<string mnemonic> : Evt_Op<mnemonic, [AttrSizedOperandSegments]> {
+  let arguments = (ins AnyMemRef:$memory, Optional<AnyMemRef>:$table, Variadic<Index>:$offsets,
+                       DenseI64ArrayAttr:$sizes);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def ReadsOp : Evt_DeclaredAccess<"reads"> {
+  let summary = "declares that a foreign device function reads a box of memory";
+  let description = [{
+    To the analysis it is what an `evt.load` of the box is, table included; it runs nothing. The box is clipped to the memory's
+    shape: what lies outside is not read, so a size beyond the shape means the rest of the dimension.
+
+    ```mlir
+    evt.reads %x[%i, %k] sizes [8, 64] : memref<?x4096xf32>
+    evt.reads %x[%rows[%s], %k] sizes [16, 64] : memref<?x64xf32>, memref<?xi32>
+    ```
+  }];
+}
+
+def WritesOp : Evt_DeclaredAccess<"writes"> {
+  let summary = "declares that a foreign device function writes a box of memory";
+  let description = [{
+    To the analysis it is what an `evt.store` to the box is, table included; it runs nothing. The box is clipped to the memory's
+    shape: what lies outside is not written. Data that is updated in place is declared twice, read and written.
+
+    ```mlir
+    evt.writes %y[%i, %k] sizes [8, 64] : memref<?x4096xf32>
+    ```
+  }];
+}
+
 def ValidOp : Evt_Op<"valid", [Pure]> {
   let summary = "the live extent of a tile in one dimension";
   let description = [{

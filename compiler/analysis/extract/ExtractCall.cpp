@@ -231,27 +231,40 @@ void CallExtractor::addTileAccess(Call &call, Operation *at, Value memory, Value
   addAccess(call, at, memory, write, sides, call.waits.size(), write ? "writes" : "reads");
 }
 
+LogicalResult CallExtractor::checkMutable(Operation *write, Value memory) {
+  ir::GraphOp graph = scope.signature.graph;
+  auto argument = dyn_cast<BlockArgument>(values->memoryOf(memory));
+  if (!argument || !graph.isImmutable(argument.getArgNumber()))
+    return success();
+  InFlightDiagnostic error = op.emitError("'") << op.getCallee() << "' writes '"
+                                               << graph.getArgName(argument.getArgNumber()) << "', which is immutable";
+  error.attachNote(write->getLoc()) << "it is written here";
+  return failure();
+}
+
 LogicalResult CallExtractor::extractBody(Call &call) {
-  WalkResult walked = device.getBody().walk<WalkOrder::PreOrder>([&](Operation *step) {
+  // What a foreign device function declares is taken as what another's loads and stores do.
+  auto add = [&](auto access, bool write) {
+    addTileAccess(call, access, access.getMemory(), access.getTable(), write, access.getOffsets(), access.getSizes());
+  };
+  WalkResult walked = device.getBody().walk<WalkOrder::PreOrder>([&](Operation *step) -> WalkResult {
     if (auto load = dyn_cast<ir::LoadOp>(step)) {
-      addTileAccess(call, load, load.getMemory(), load.getTable(), /*write=*/false, load.getOffsets(), load.getSizes());
+      add(load, /*write=*/false);
+    } else if (auto declared = dyn_cast<ir::ReadsOp>(step)) {
+      add(declared, /*write=*/false);
     } else if (auto read = dyn_cast<ir::ReadOp>(step)) {
       std::vector<Side> sides;
       for (Value index : read.getIndices())
         sides.push_back(point(values->of(index)));
       addAccess(call, read, read.getTable(), /*write=*/false, sides, call.waits.size(), "reads");
     } else if (auto store = dyn_cast<ir::StoreOp>(step)) {
-      ir::GraphOp graph = scope.signature.graph;
-      auto argument = dyn_cast<BlockArgument>(values->memoryOf(store.getMemory()));
-      if (argument && graph.isImmutable(argument.getArgNumber())) {
-        InFlightDiagnostic error = op.emitError("'")
-                                   << op.getCallee() << "' writes '" << graph.getArgName(argument.getArgNumber())
-                                   << "', which is immutable";
-        error.attachNote(store.getLoc()) << "it is written here";
+      if (failed(checkMutable(store, store.getMemory())))
         return WalkResult::interrupt();
-      }
-      addTileAccess(call, store, store.getMemory(), store.getTable(), /*write=*/true, store.getOffsets(),
-                    store.getSizes());
+      add(store, /*write=*/true);
+    } else if (auto declared = dyn_cast<ir::WritesOp>(step)) {
+      if (failed(checkMutable(declared, declared.getMemory())))
+        return WalkResult::interrupt();
+      add(declared, /*write=*/true);
     }
     return WalkResult::advance();
   });

@@ -26,6 +26,8 @@ private:
   void extractProtocol(Call &call);
   /// What the device function reads and writes.
   mlir::LogicalResult extractBody(Call &call);
+  /// Fails, after an error, if `write` writes an immutable argument of the graph.
+  mlir::LogicalResult checkMutable(mlir::Operation *write, mlir::Value memory);
 
   /// One dimension of a box: [lower, upper) where both are known, anything where lower is not.
   struct Side {

@@ -363,13 +363,25 @@ Signature signatureOf(MLIRContext *context, const std::vector<Argument> &args) {
 
 Device Program::device(const std::string &name, std::vector<Argument> args, std::vector<std::string> coords,
                        const std::function<void(TileScope &)> &body) {
+  return makeDevice(name, args, std::move(coords), nullptr, body);
+}
+
+Device Program::device(const std::string &name, std::vector<Argument> args, std::vector<std::string> coords,
+                       const Foreign &foreign, const std::function<void(TileScope &)> &body) {
+  return makeDevice(name, args, std::move(coords), &foreign, body);
+}
+
+Device Program::makeDevice(const std::string &name, const std::vector<Argument> &args, std::vector<std::string> coords,
+                           const Foreign *foreign, const std::function<void(TileScope &)> &body) {
   OpBuilder::InsertionGuard guard(cursor);
   cursor.setInsertionPointToEnd(module->getBody());
   Location loc = NameLoc::get(cursor.getStringAttr(name));
   auto [types, names] = signatureOf(cursor.getContext(), args);
-  auto op =
-      cursor.create<ir::DeviceOp>(loc, cursor.getStringAttr(name), TypeAttr::get(cursor.getFunctionType(types, {})),
-                                  strings(cursor, names), strings(cursor, coords));
+  auto op = cursor.create<ir::DeviceOp>(
+      loc, cursor.getStringAttr(name), TypeAttr::get(cursor.getFunctionType(types, {})), strings(cursor, names),
+      strings(cursor, coords), foreign ? cursor.getStringAttr(foreign->source) : StringAttr(),
+      foreign ? cursor.getStringAttr(foreign->function) : StringAttr(),
+      cursor.getI64IntegerAttr(foreign ? foreign->sharedBytes : 0));
   types.append(coords.size(), cursor.getIndexType());
   cursor.setInsertionPoint(open(op.getBody(), types, loc).getTerminator());
   TileScope scope(cursor, loc, op);

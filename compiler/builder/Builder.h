@@ -170,6 +170,9 @@ public:
 
   Tile load(Memory from, std::vector<Index> offsets, std::vector<int64_t> shape, const Box &box = {});
   void store(Tile tile, Memory to, std::vector<Index> offsets, const Box &box = {});
+  /// Of a foreign device function: the box that it reads, or writes.
+  void reads(Memory memory, std::vector<Index> offsets, std::vector<int64_t> sizes, std::optional<Memory> table = {});
+  void writes(Memory memory, std::vector<Index> offsets, std::vector<int64_t> sizes, std::optional<Memory> table = {});
   /// How many of `size` elements from `offset` on lie inside dimension `d` of a memory.
   Index valid(Memory memory, Index offset, int64_t d, int64_t size);
 
@@ -207,6 +210,13 @@ public:
 
 private:
   ir::DeviceOp device;
+};
+
+/// A function written by hand, and its bytes of shared memory. Of a program that C++ compiles rather than prints, the
+/// source's path is relative to the working directory.
+struct Foreign {
+  std::string source, function;
+  int64_t sharedBytes = 0;
 };
 
 /// A device function that a graph can call.
@@ -303,11 +313,16 @@ public:
   explicit Program(mlir::MLIRContext &context);
   Device device(const std::string &name, std::vector<Argument> args, std::vector<std::string> coords,
                 const std::function<void(TileScope &)> &body);
+  /// A foreign device function: `body` declares what it accesses.
+  Device device(const std::string &name, std::vector<Argument> args, std::vector<std::string> coords,
+                const Foreign &foreign, const std::function<void(TileScope &)> &body);
   void graph(const std::string &name, std::vector<Argument> args, const std::function<void(GraphScope &)> &body);
   /// The finished module, verified; null after diagnostics. Ends the program.
   mlir::OwningOpRef<mlir::ModuleOp> take();
 
 private:
+  Device makeDevice(const std::string &name, const std::vector<Argument> &args, std::vector<std::string> coords,
+                    const Foreign *foreign, const std::function<void(TileScope &)> &body);
   mlir::OpBuilder cursor;
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };

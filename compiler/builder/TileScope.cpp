@@ -97,6 +97,18 @@ void TileScope::store(Tile tile, Memory to, std::vector<Index> offsets, const Bo
                              cursor.getDenseI64ArrayAttr(sizes));
 }
 
+void TileScope::reads(Memory memory, std::vector<Index> offsets, std::vector<int64_t> sizes,
+                      std::optional<Memory> table) {
+  cursor.create<ir::ReadsOp>(loc, memory.value, table ? table->value : Value(), valuesOf(offsets),
+                             cursor.getDenseI64ArrayAttr(sizes));
+}
+
+void TileScope::writes(Memory memory, std::vector<Index> offsets, std::vector<int64_t> sizes,
+                       std::optional<Memory> table) {
+  cursor.create<ir::WritesOp>(loc, memory.value, table ? table->value : Value(), valuesOf(offsets),
+                              cursor.getDenseI64ArrayAttr(sizes));
+}
+
 Index TileScope::valid(Memory memory, Index offset, int64_t d, int64_t size) {
   return {this, cursor.create<ir::ValidOp>(loc, cursor.getIndexType(), memory.value, valueOf(offset),
                                            cursor.getI64IntegerAttr(d), cursor.getI64IntegerAttr(size))};

@@ -192,6 +192,14 @@ bool emitDevices(const GraphCode &graph, Target target, const StreamPlan *stream
   return true;
 }
 
+/// The sources of foreign device functions that are called, once each. The pipeline puts them beside the kernel.
+void includeForeign(const GraphCode &graph, CodeWriter &out) {
+  llvm::SmallDenseSet<StringRef> seen;
+  for (ir::CallOp call : graph.signature.calls)
+    if (auto source = ir::calleeOf(call).getForeignSource(); source && seen.insert(*source).second)
+      out.line("#include \"", source->str(), "\"");
+}
+
 /// Events whose counts no obligation doubts. The CPU target looks at every sum all the same: it costs nothing there.
 std::vector<bool> provedCounts(const GraphCode &graph, const ScheduleFacts &facts) {
   std::vector<bool> proved;
@@ -247,6 +255,7 @@ std::string emitKernel(const GraphCode &graph, const ScheduleFacts &facts, const
   CodeWriter out;
   out.line(headline(graph, "as one persistent kernel for the CPU"));
   out.line("#include \"device/cpu/kernel.h\"");
+  includeForeign(graph, out);
   out.line();
   bool isOneOfSeveral = entry != defaultEntry;
   if (isOneOfSeveral)
@@ -454,6 +463,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   if (streams.tiles())
     out.line("#define EVT_TICKETS_AHEAD 1 // tasks are long: who has many of them in hand ends late");
   out.line("#include \"device/cuda/kernel.h\"");
+  includeForeign(graph, out);
   if (streams.streams()) {
     out.line();
     out.line("#ifndef EVT_IN_FLIGHT_BYTES // of weights, at once, for each SM");

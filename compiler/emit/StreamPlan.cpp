@@ -45,6 +45,10 @@ void StreamPlan::matchProducts(const GraphCode &graph) {
       plan.why = plan.whyNotTiled = "its grid or its events depend on data";
       continue;
     }
+    if (device.isForeign()) {
+      plan.why = "it is written by hand";
+      continue;
+    }
     ir::GraphOp op = s.graph;
     auto isImmutable = [&](unsigned argument) {
       auto memory = dyn_cast<BlockArgument>(call.getArgs()[argument]);
@@ -156,8 +160,8 @@ void StreamPlan::findInlined(const GraphCode &graph) {
     ir::CallOp call = s.calls[m];
     std::string why;
     auto waits = llvm::to_vector(call.getProtocol().getOps<ir::WaitOp>());
-    if (calls[m].form != TaskForm::handedOver || call.isRagged() || readsTables(call) || waits.size() != 1 ||
-        llvm::is_contained(waits[0].getIsRange(), true))
+    if (calls[m].form != TaskForm::handedOver || ir::calleeOf(call).isForeign() || call.isRagged() ||
+        readsTables(call) || waits.size() != 1 || llvm::is_contained(waits[0].getIsRange(), true))
       continue;
     // The element names the task: its indices are the task's coordinates, each once.
     auto locals = graph.locals(m);

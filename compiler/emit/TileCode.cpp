@@ -34,7 +34,10 @@ public:
     }
     out.line("// ", name, comment());
     out.line("EVT_FN void body_", name, "(", params, ") {");
-    emitBlock(device.getBody().front());
+    if (device.isForeign())
+      emitForeign();
+    else
+      emitBlock(device.getBody().front());
     out.line("}");
     int64_t limit = isCuda() ? cudaTileBytesLimit : cpuTileBytesLimit;
     if (!failed && mostBytes > limit) {
@@ -55,6 +58,31 @@ private:
     for (auto [i, a] : llvm::enumerate(device.getCoordNames()))
       s += (i ? ", " : "") + ("a" + num(i + device.getNumArgs())) + " = " + cast<StringAttr>(a).getValue().str();
     return s + ")";
+  }
+
+  /// The function written by hand gets what the body gets. Where there is an observer, it is told of the declared
+  /// accesses first; nothing else of the body runs.
+  void emitForeign() {
+    if (!isCuda()) {
+      out.line("if (w.hooks) [[unlikely]] {");
+      emitBlock(device.getBody().front());
+      out.line("}");
+    }
+    mostBytes = (int64_t)device.getSharedBytes();
+    if (mostBytes && !isCuda()) {
+      out.line("alignas(128) char tiles[", mostBytes, "];");
+      out.line("w.tiles = tiles;");
+    }
+    std::string args;
+    for (unsigned i = 0; i < device.getBody().getNumArguments(); ++i)
+      args += ", a" + num(i);
+    out.line("::", device.getForeignFunction()->str(), "(w", args, ");");
+  }
+
+  template <class DeclaredOp> void emitDeclared(DeclaredOp op, const char *write) {
+    out.line("evt::", op.getTable() ? "report_through" : "report_box", "<", sizes(op.getSizes()), ">(w, ",
+             name(op.getMemory()), ", ", write, ", {", list(op.getOffsets(), "0"), "}",
+             op.getTable() ? ", " + name(op.getTable()) : "", ");");
   }
 
   //===-- operations --------------------------------------------------------------------------------------------===//
@@ -99,6 +127,10 @@ private:
       return emitLoad(l);
     if (auto s = dyn_cast<ir::StoreOp>(op))
       return emitStore(s);
+    if (auto r = dyn_cast<ir::ReadsOp>(op))
+      return emitDeclared(r, "false");
+    if (auto w = dyn_cast<ir::WritesOp>(op))
+      return emitDeclared(w, "true");
     if (auto f = dyn_cast<scf::ForOp>(op))
       return emitFor(f);
     if (auto r = dyn_cast<linalg::ReduceOp>(op))

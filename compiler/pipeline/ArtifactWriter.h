@@ -9,10 +9,13 @@
 
 namespace evt::pipeline {
 
+/// Name and content of files.
+using Texts = std::vector<std::pair<std::string, std::string>>;
+
 /// The texts of an artifact and how the rest is made from them.
 struct ArtifactContents {
-  std::vector<std::pair<std::string, std::string>> texts; // name and content of each file
-  nlohmann::ordered_json manifest;                        // but for `files` and what `build` adds
+  Texts texts;                     // the first is the kernel's source
+  nlohmann::ordered_json manifest; // but for `files` and what `build` adds
   /// Compiles the texts, which lie in `folder`, and returns the names of what it made, or what went wrong.
   std::function<std::string(const std::string &folder, nlohmann::ordered_json &manifest,
                             std::vector<std::string> &made)>

@@ -1,6 +1,7 @@
 #include "Pipeline.h"
 
 #include "ArtifactWriter.h"
+#include "ForeignSources.h"
 #include "ScheduleAnalysis.h"
 
 #include "compiler/analysis/extract/Extract.h"
@@ -117,9 +118,10 @@ ir::GraphOp findGraph(ModuleOp module, const std::string &name) {
 //   prove             order, counts and progress for every shape. First, because nothing after it looks for mistakes: a
 //                     schedule only has to respect the events
 //   plan schedules    which coordinates a call depends on itself along (static), who waits for an element (dynamic)
-//   emit              C++ against the device API and the manifest. All shapes stay symbolic up to here and in the
-//   kernel compile, write    the host compiler, then the directory is moved into place, so that a failed run leaves the
-//   old one
+//   emit              C++ against the device API and the manifest; sources written by hand are read, and from here on
+//                     known by their names in the artifact. All shapes stay symbolic up to here and in the kernel
+//   compile, write    the host compiler, then the directory is moved into place, so that a failed run leaves the old
+//   one
 
 LogicalResult check(Program &program, const Options &options) {
   if (!hasEvents(program.graph) && hasCalls(program.graph))
@@ -150,6 +152,10 @@ LogicalResult lower(Program &program, const Options &options) {
   if (failed(check(program, options)))
     return failure();
   return timed(options, "emit", [&]() -> LogicalResult {
+    FailureOr<Texts> foreign = takeForeignSources(program.graph);
+    if (failed(foreign))
+      return failure();
+    program.foreign = *foreign;
     emit::GraphCode graph(program.graph);
     program.manifest = emit::emitManifest(graph, program.facts);
     if (options.target == emit::Target::cuda) {
@@ -188,13 +194,15 @@ LogicalResult compile(Program &program, const Options &options, const std::strin
     if (cuda)
       contents.texts.emplace_back("explain.cpp", program.explain);
     contents.texts.emplace_back("program.mlir", ir);
+    contents.texts.insert(contents.texts.end(), program.foreign.begin(), program.foreign.end());
     contents.build = [&](const std::string &folder, nlohmann::ordered_json &manifest, std::vector<std::string> &made) {
       return (cuda ? buildCuda : buildCpu)(options, folder, manifest, made);
     };
     std::string error = writeArtifact(contents, directory);
     if (error.empty())
       return success();
-    program.module->emitError(error);
+    // Whose fault it is that a kernel does not compile, its compiler's message has to tell.
+    program.module->emitError(program.foreign.empty() ? "" : "with its foreign sources, ") << error;
     return failure();
   });
 }

@@ -1,6 +1,7 @@
 // From a program to an artifact. Pipeline.cpp is the map: each step with its reason.
 #pragma once
 
+#include "ArtifactWriter.h"
 #include "HostCompiler.h"
 
 #include "compiler/analysis/Findings.h"
@@ -33,6 +34,7 @@ struct Program {
   emit::ScheduleFacts facts;
   std::string source;  // kernel.cpp or kernel.cu
   std::string explain; // explain.cpp, of a CUDA kernel
+  Texts foreign;       // the sources of foreign device functions
   nlohmann::ordered_json manifest;
 };
 

@@ -26,14 +26,20 @@ template <class T, int Rank> struct Memory {
   w.hooks->access(w.hooks->user, w.id, memory, write, lo, extent, rank);
 }
 
+/// Reports a box that a foreign device function has declared.
+template <std::int64_t... Sizes, class T, int Rank>
+inline void report_box(Worker &w, const Memory<T, Rank> &m, bool write, const std::int64_t (&offset)[Rank ? Rank : 1]) {
+  static_assert(sizeof...(Sizes) == Rank);
+  const std::int64_t size[] = {Sizes..., 1};
+  report(w, m.id, write, m.dims, offset, size, Rank);
+}
+
 template <std::int64_t... Sizes, class T, int Rank>
 inline void load_tile(Worker &w, T *tile, const Memory<T, Rank> &m, const std::int64_t (&offset)[Rank ? Rank : 1],
                       T fill) {
   static_assert(sizeof...(Sizes) == Rank);
-  if (w.hooks) [[unlikely]] {
-    const std::int64_t size[] = {Sizes..., 1};
-    report(w, m.id, false, m.dims, offset, size, Rank);
-  }
+  if (w.hooks) [[unlikely]]
+    report_box<Sizes...>(w, m, false, offset);
   if constexpr (Rank == 0)
     *tile = *m.data;
   else
@@ -44,10 +50,8 @@ template <std::int64_t... Sizes, class T, int Rank>
 inline void store_tile(Worker &w, const T *tile, const Memory<T, Rank> &m,
                        const std::int64_t (&offset)[Rank ? Rank : 1]) {
   static_assert(sizeof...(Sizes) == Rank);
-  if (w.hooks) [[unlikely]] {
-    const std::int64_t size[] = {Sizes..., 1};
-    report(w, m.id, true, m.dims, offset, size, Rank);
-  }
+  if (w.hooks) [[unlikely]]
+    report_box<Sizes...>(w, m, true, offset);
   if constexpr (Rank == 0)
     *m.data = *tile;
   else

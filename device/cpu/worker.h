@@ -59,6 +59,15 @@ public:
   const std::uint32_t id, workers;
   std::vector<Notification> collected; // by the task that is running
 
+  //===-- a foreign device function, as on a GPU: there a task has many threads, here one -----------------------===//
+
+  static constexpr int lane() { return 0; }
+  static constexpr int lanes() { return 1; }
+  static void sync() {}
+  /// A place in the memory that the function asked for with shared(…); aligned as its offset, up to 128.
+  template <class T> T *tile(int offset) const { return reinterpret_cast<T *>(tiles + offset); }
+  char *tiles = nullptr; // of the task that is running
+
   bool aborted() const { return __atomic_load_n(launch->abort, __ATOMIC_RELAXED) != EVT_ABORT_NONE; }
 
   /// Reports a fault of the program. The first one wins; every worker leaves at its next wait or task.

@@ -195,6 +195,35 @@ TEST_F(BuilderTest, TileFormsAreThoseOfTheText) {
   EXPECT_EQ(canonical(*built), canonical(*text));
 }
 
+TEST_F(BuilderTest, ForeignDevicesAreThoseOfTheText) {
+  Program p(context);
+  p.device("scale", {tensor("x", f32, {dyn, 64}), tensor("rows", i32, {dyn}), tensor("y", f32, {dyn, 64})}, {"i"},
+           Foreign{"scale.h", "tiles::scale", 256}, [](TileScope &s) {
+             s.reads(s["x"], {s["i"] * 16, 0}, {16, 64}, Memory(s["rows"]));
+             s.writes(s["y"], {s["i"] * 16, 0}, {16, 64});
+           });
+  OwningOpRef<ModuleOp> built = p.take();
+  OwningOpRef<ModuleOp> text = parse(R"(
+    evt.device @scale(%x: memref<?x64xf32>, %rows: memref<?xi32>, %y: memref<?x64xf32>) grid(%i)
+        foreign("scale.h", "tiles::scale") shared(256) {
+      %c0 = arith.constant 0 : index
+      %row = affine.apply affine_map<(d0) -> (d0 * 16)>(%i)
+      evt.reads %x[%rows[%row], %c0] sizes [16, 64] : memref<?x64xf32>, memref<?xi32>
+      evt.writes %y[%row, %c0] sizes [16, 64] : memref<?x64xf32>
+    })");
+  ASSERT_TRUE(built && text);
+  EXPECT_EQ(canonical(*built), canonical(*text));
+  EXPECT_THAT(textOf(*built), testing::HasSubstr("evt.reads")); // not removed as dead
+}
+
+TEST_F(BuilderTest, AForeignDeviceWithoutAWriteIsADiagnostic) {
+  Program p(context);
+  p.device("scale", {tensor("x", f32, {dyn})}, {"i"}, Foreign{"scale.h", "scale"},
+           [](TileScope &s) { s.reads(s["x"], {s["i"]}, {1}); });
+  EXPECT_FALSE(p.take());
+  EXPECT_THAT(messages, testing::ElementsAre(testing::HasSubstr("declares no write")));
+}
+
 TEST_F(BuilderTest, ArithmeticOnNumbersIsNumbers) {
   EXPECT_EQ((Index(7) * 3 + 1 - 2).constant, 20);
   EXPECT_EQ(floordiv(-7, 2).constant, -4);

@@ -15,7 +15,8 @@ import sys
 import tempfile
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
-AFFINE = ("row_sum", "chained_matmul", "stencil2d", "gemm_reduce_scatter", "decode_attention", "decoder")
+AFFINE = ("row_sum", "chained_matmul", "stencil2d", "gemm_reduce_scatter", "decode_attention", "decoder",
+          "foreign_softmax")
 USE = r"%\w+\[\([^()]*\) -> \([^()]*\)\]"
 WAIT = re.compile(rf"wait\(({USE}(?:,\s*{USE})*)\)")
 

@@ -82,6 +82,8 @@ public:
         touchWhole(event.getTable());
     });
     cost.ops = cost.tasks * opsOf(device.getBody().front(), 1);
+    if (device.isForeign())
+      assume("what " + device.getSymName().str() + " computes is written by hand: its operations are not counted");
     for (const Touched &t : touched)
       cost.bytes = cost.bytes + bytesOf(t);
   }
@@ -126,6 +128,10 @@ private:
         touchTile(load.getMemory(), load.getTable(), false, load.getOffsets(), load.getSizes(), times);
       else if (auto store = dyn_cast<ir::StoreOp>(step))
         touchTile(store.getMemory(), store.getTable(), true, store.getOffsets(), store.getSizes(), times);
+      else if (auto reads = dyn_cast<ir::ReadsOp>(step))
+        touchTile(reads.getMemory(), reads.getTable(), false, reads.getOffsets(), reads.getSizes(), times);
+      else if (auto writes = dyn_cast<ir::WritesOp>(step))
+        touchTile(writes.getMemory(), writes.getTable(), true, writes.getOffsets(), writes.getSizes(), times);
       else if (auto read = dyn_cast<ir::ReadOp>(step))
         touchPoint(read, times);
       sum = sum + evt::opsOf(&step);

@@ -1,5 +1,6 @@
 #include "HostCompiler.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -37,9 +38,8 @@ int runCaptured(const std::string &program, const std::vector<std::string> &argu
   return code;
 }
 
-/// What a compiler says when it fails, or an empty string.
-std::string failureOf(const std::string &program, const std::vector<std::string> &arguments) {
-  std::string text;
+/// What went wrong, or an empty string; what the compiler says otherwise comes through `text`.
+std::string failureOf(const std::string &program, const std::vector<std::string> &arguments, std::string &text) {
   int code = runCaptured(program, arguments, text);
   if (code == 0)
     return "";
@@ -58,7 +58,8 @@ std::string HostCompiler::compile(const std::string &source, const std::string &
     arguments.push_back("-march=" + march);
   arguments.insert(arguments.end(), extraFlags.begin(), extraFlags.end());
   arguments.insert(arguments.end(), {"-o", output, source});
-  return failureOf(program, arguments);
+  std::string said;
+  return failureOf(program, arguments, said);
 }
 
 std::vector<std::string> HostCompiler::features() const {
@@ -80,8 +81,35 @@ std::vector<std::string> HostCompiler::features() const {
   return features;
 }
 
-std::string CudaCompiler::compile(const std::string &source, const std::string &architecture,
-                                  const std::string &output) const {
+std::vector<KernelResources> readResources(llvm::StringRef said) {
+  std::vector<KernelResources> all;
+  // The number before `words`, or 0.
+  auto before = [](llvm::StringRef line, llvm::StringRef words) {
+    size_t at = line.find(words);
+    int64_t value = 0;
+    if (at != llvm::StringRef::npos)
+      line.take_front(at).rsplit(' ').second.getAsInteger(10, value);
+    return value;
+  };
+  bool isKernel = false; // functions that kernels call are told of, too
+  for (llvm::StringRef line : llvm::split(said, '\n')) {
+    if (line.contains("Compiling entry function")) {
+      all.emplace_back().kernel = line.split('\'').second.split('\'').first.str();
+    } else if (line.contains("Function properties for ")) {
+      isKernel = !all.empty() && line.rsplit(' ').second == all.back().kernel;
+    } else if (isKernel && line.contains(" bytes spill stores")) {
+      all.back().spilledBytes = before(line, " bytes spill stores");
+    } else if (isKernel && line.contains(" registers")) {
+      all.back().registers = before(line, " registers");
+      all.back().barriers = before(line, " barriers");
+      all.back().sharedBytes = before(line, " bytes smem");
+    }
+  }
+  return all;
+}
+
+std::string CudaCompiler::compile(const std::string &source, const std::string &architecture, const std::string &output,
+                                  std::vector<KernelResources> &resources) const {
   // Named as a pair, or a plain pass for the virtual architecture rejects Hopper's own instructions. No contraction, as
   // on the CPU.
   std::string number = architecture.substr(3);
@@ -92,10 +120,13 @@ std::string CudaCompiler::compile(const std::string &source, const std::string &
                                      "-diag-suppress=177", // a trigger nobody needs
                                      "-gencode=arch=compute_" + number + ",code=" + architecture,
                                      "-cubin",
+                                     "-Xptxas=-v",
                                      "-I" + includeRoot};
   arguments.insert(arguments.end(), extraFlags.begin(), extraFlags.end());
   arguments.insert(arguments.end(), {"-o", output, source});
-  return failureOf(program, arguments);
+  std::string said, failure = failureOf(program, arguments, said);
+  resources = readResources(said);
+  return failure;
 }
 
 std::string findCudaCompiler(const std::string &program) {

@@ -1,6 +1,8 @@
 // The compilers that turn emitted source into kernels: the host's for the CPU, NVIDIA's for CUDA.
 #pragma once
 
+#include "llvm/ADT/StringRef.h"
+
 #include <string>
 #include <vector>
 
@@ -19,14 +21,25 @@ struct HostCompiler {
   std::vector<std::string> features() const;
 };
 
+/// What a thread or a block of a kernel needs, by NVIDIA's assembler.
+struct KernelResources {
+  std::string kernel;
+  int64_t registers = 0, spilledBytes = 0; // of a thread
+  int64_t barriers = 0, sharedBytes = 0;   // of a block, besides what is given at launch
+};
+/// From what the assembler says when it is asked to (-v).
+std::vector<KernelResources> readResources(llvm::StringRef said);
+
 struct CudaCompiler {
   std::string program = "nvcc";
   std::vector<std::string> architectures{"sm_90a"};
   std::string includeRoot;
   std::vector<std::string> extraFlags;
 
-  /// Compiles `source` to the cubin `output`. Returns what went wrong, or an empty string.
-  std::string compile(const std::string &source, const std::string &architecture, const std::string &output) const;
+  /// Compiles `source` to the cubin `output`. Returns what went wrong, or an empty string; what the kernels need comes
+  /// through `resources`.
+  std::string compile(const std::string &source, const std::string &architecture, const std::string &output,
+                      std::vector<KernelResources> &resources) const;
 };
 
 /// The path of NVIDIA's compiler: in PATH, or where the toolkit installs itself; empty if it is not there.

@@ -53,8 +53,32 @@ std::string buildCpu(const Options &options, const std::string &folder, nlohmann
   return options.host.compile(folder + "/kernel.cpp", folder + "/kernel.so");
 }
 
+/// What a block may have on a GPU of this kind; more is refused here and not only where the GPU is.
+constexpr int64_t sharedBytesOfBlock = 227 << 10;
+/// Registers that a thread keeps in memory before it is worth a word: a few around a loop cost nothing.
+constexpr int64_t spillWorthAWord = 256;
+
+/// Why the kernels do not fit, or an empty string. Notes what they need in the manifest.
+std::string checkBudgets(ArrayRef<KernelResources> kernels, nlohmann::ordered_json &manifest, std::string &warning) {
+  int64_t tiles = manifest["cuda"].value("shared_bytes", int64_t(0));
+  for (const KernelResources &k : kernels) {
+    manifest["cuda"]["resources"][k.kernel] = {{"registers", k.registers},
+                                               {"spilled_bytes", k.spilledBytes},
+                                               {"barriers", k.barriers},
+                                               {"static_shared_bytes", k.sharedBytes}};
+    if (tiles + k.sharedBytes > sharedBytesOfBlock)
+      return "needs " + std::to_string(tiles + k.sharedBytes) + " bytes of shared memory a block (" +
+             std::to_string(tiles) + " for tiles and rings, " + std::to_string(k.sharedBytes) +
+             " of its own), an SM has " + std::to_string(sharedBytesOfBlock) + ": use smaller tiles";
+    if (k.spilledBytes > spillWorthAWord && warning.empty())
+      warning = k.kernel + " keeps " + std::to_string(k.spilledBytes) +
+                " bytes a thread in memory that do not fit in registers: smaller tiles would be faster";
+  }
+  return "";
+}
+
 std::string buildCuda(const Options &options, const std::string &folder, nlohmann::ordered_json &manifest,
-                      std::vector<std::string> &made) {
+                      std::vector<std::string> &made, std::string &refusal, std::string &warning) {
   HostCompiler host = options.host;
   host.march = ""; // the library that explains a stall runs wherever the GPU is
   host.optimization = "-O1";
@@ -65,8 +89,13 @@ std::string buildCuda(const Options &options, const std::string &folder, nlohman
     std::string name = "kernel." + architecture + ".cubin";
     manifest["cuda"]["cubins"].push_back({{"arch", architecture}, {"file", name}});
     made.push_back(name);
+    std::vector<KernelResources> resources;
     if (failure.empty())
-      failure = options.cuda.compile(folder + "/kernel.cu", architecture, folder + "/" + name);
+      failure = options.cuda.compile(folder + "/kernel.cu", architecture, folder + "/" + name, resources);
+    if (failure.empty())
+      failure = refusal = checkBudgets(resources, manifest, warning);
+    else if (StringRef(failure).contains("Register allocation failed"))
+      refusal = "needs more registers than its threads can have: use smaller tiles";
   }
   return failure;
 }
@@ -188,6 +217,7 @@ LogicalResult compile(Program &program, const Options &options, const std::strin
     llvm::raw_string_ostream os(ir);
     program.module->print(os);
     bool cuda = options.target == emit::Target::cuda;
+    std::string refusal, warning;
     ArtifactContents contents;
     contents.manifest = program.manifest;
     contents.texts.emplace_back(cuda ? "kernel.cu" : "kernel.cpp", program.source);
@@ -196,11 +226,19 @@ LogicalResult compile(Program &program, const Options &options, const std::strin
     contents.texts.emplace_back("program.mlir", ir);
     contents.texts.insert(contents.texts.end(), program.foreign.begin(), program.foreign.end());
     contents.build = [&](const std::string &folder, nlohmann::ordered_json &manifest, std::vector<std::string> &made) {
-      return (cuda ? buildCuda : buildCpu)(options, folder, manifest, made);
+      return cuda ? buildCuda(options, folder, manifest, made, refusal, warning)
+                  : buildCpu(options, folder, manifest, made);
     };
     std::string error = writeArtifact(contents, directory);
+    ir::GraphOp graph = program.graph;
+    if (!warning.empty())
+      graph.emitWarning(warning);
     if (error.empty())
       return success();
+    if (!refusal.empty()) {
+      graph.emitOpError(refusal);
+      return failure();
+    }
     // Whose fault it is that a kernel does not compile, its compiler's message has to tell.
     program.module->emitError(program.foreign.empty() ? "" : "with its foreign sources, ") << error;
     return failure();

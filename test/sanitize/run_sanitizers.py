@@ -9,6 +9,7 @@ compares with the example's float64 reference. Prints what a sanitizer said and,
 """
 
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import subprocess
@@ -49,6 +50,34 @@ def build_tool(build, sanitizer):
     return (directory / "bin" / "evt", "") if done.returncode == 0 else (None, done.stdout)
 
 
+def run_example(options, sanitizer, tool, name):
+    """(passed, failed, what went wrong) of an example under a sanitizer."""
+    passed = failed = 0
+    report = ""
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        flags = [f"--cxxflag={flag}" for flag in FLAGS[sanitizer] + ["-O1", "-g1"]]
+        done = run([options.build.resolve() / "bin" / "evt", "compile", ROOT / "examples" / name / f"{name}.mlir", "-o",
+                    scratch / "artifact", *flags])
+        if done.returncode:
+            return 0, 1, f"{sanitizer}: {name} does not compile\n{done.stdout}\n"
+        reference = example.load_reference(ROOT / "examples" / name)
+        lines = example.read_shapes(ROOT / "examples" / name)
+        chosen = lines[:: max(1, len(lines) // options.shapes)][: options.shapes]
+        for number, line in enumerate(chosen):
+            arguments = example.write_case(reference, line, scratch / str(number))
+            for schedule, workers in COMBINATIONS:
+                done = run([tool, "run", scratch / "artifact", *arguments, "--schedule", schedule, "--workers", workers,
+                            "--watchdog", 120, "--perturb", 1 + number],
+                           env={**os.environ, **ENVIRONMENT}, timeout=900)
+                passed += done.returncode == 0
+                if done.returncode:
+                    failed += 1
+                    report += (f"{sanitizer}: {name}, {line}, {schedule}, {workers} workers: exit code {done.returncode}\n"
+                               f"{done.stdout[-4000:]}\n")
+    return passed, failed, report
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
@@ -64,30 +93,10 @@ def main():
             print(f"{sanitizer}: the tool does not build\n{message}")
             failed += 1
             continue
-        for name in names:
-            with tempfile.TemporaryDirectory() as scratch:
-                scratch = pathlib.Path(scratch)
-                flags = [f"--cxxflag={flag}" for flag in FLAGS[sanitizer] + ["-O1", "-g1"]]
-                done = run([options.build.resolve() / "bin" / "evt", "compile",
-                            ROOT / "examples" / name / f"{name}.mlir", "-o", scratch / "artifact", *flags])
-                if done.returncode:
-                    print(f"{sanitizer}: {name} does not compile\n{done.stdout}")
-                    failed += 1
-                    continue
-                reference = example.load_reference(ROOT / "examples" / name)
-                lines = example.read_shapes(ROOT / "examples" / name)
-                chosen = lines[:: max(1, len(lines) // options.shapes)][: options.shapes]
-                for number, line in enumerate(chosen):
-                    arguments = example.write_case(reference, line, scratch / str(number))
-                    for schedule, workers in COMBINATIONS:
-                        done = run([tool, "run", scratch / "artifact", *arguments, "--schedule", schedule, "--workers",
-                                    workers, "--watchdog", 120, "--perturb", 1 + number],
-                                   env={**os.environ, **ENVIRONMENT}, timeout=900)
-                        passed += done.returncode == 0
-                        if done.returncode:
-                            failed += 1
-                            print(f"{sanitizer}: {name}, {line}, {schedule}, {workers} workers: exit code "
-                                  f"{done.returncode}\n{done.stdout[-4000:]}", flush=True)
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for good, bad, report in pool.map(lambda name: run_example(options, sanitizer, tool, name), names):
+                passed, failed = passed + good, failed + bad
+                print(report, end="", flush=True)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 

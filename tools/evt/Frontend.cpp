@@ -110,6 +110,8 @@ private:
     if (error)
       errors.push_back(recordOf(diagnostic));
     // What the host compiler says belongs to no line of the program.
+    if (!error && finished.count("emit"))
+      logWarning(diagnostic.str());
     bool shown = (print == Print::everything || (error && print == Print::errors)) && !finished.count("emit");
     return success(!shown); // success: handled, the printer is not asked
   }
@@ -198,7 +200,8 @@ void compileCudaFile(const std::string &source, const CompileOptions &options, c
   compiler.program = requireCudaCompiler(options.nvcc);
   compiler.includeRoot = pipeline::findDeviceHeaders("");
   compiler.extraFlags = options.nvccFlags;
-  if (std::string failure = compiler.compile(source, architecture, cubin); !failure.empty())
+  std::vector<pipeline::KernelResources> unused;
+  if (std::string failure = compiler.compile(source, architecture, cubin, unused); !failure.empty())
     throw Failure(ExitCode::wrongInput, failure);
 }
 

@@ -63,6 +63,20 @@ public:
   }
   __device__ void finished() { absent(1); }
 
+  /// By one thread, when everything a task stored is there for all: its notifies, and the account of it.
+  template <bool Dynamic, class Notifies>
+  __device__ __forceinline__ void close(std::uint32_t call, std::int64_t task, std::int64_t number, std::uint64_t from,
+                                        std::uint64_t ready, Notifies notifies) {
+    const bool notified = !injected(call, task);
+    if (notified)
+      notifies();
+    end(call, task, number, notified, from, ready);
+    if constexpr (Dynamic) {
+      flush();
+      finished();
+    }
+  }
+
   /// Control: hands tasks out until the launch is over. `run(call, task)` hands over one.
   template <class Run> __device__ void work(Run &&run) {
     flush();

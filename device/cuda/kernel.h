@@ -325,16 +325,8 @@ __device__ __forceinline__ bool run_task(DynamicWorker &w, const Task &task, std
     return false;
   body();
   w.sync();
-  if (w.leads()) {
-    const bool notified = !w.injected(task.call, task.index);
-    if (notified)
-      notifies();
-    w.end(task.call, task.index, number, notified);
-    if constexpr (Dynamic) {
-      w.flush();
-      w.finished();
-    }
-  }
+  if (w.leads())
+    w.close<Dynamic>(task.call, task.index, number, w.taken, w.started, notifies);
   return true;
 }
 
@@ -351,16 +343,8 @@ template <bool Dynamic, class Notifies>
 __device__ __forceinline__ void end_task(DynamicWorker &w, std::uint32_t call, std::int64_t task, std::int64_t number,
                                          std::uint64_t taken, std::uint64_t started, Notifies notifies) {
   __syncwarp();
-  if (threadIdx.x % 32 == 0) {
-    const bool notified = !w.injected(call, task);
-    if (notified)
-      notifies();
-    w.end(call, task, number, notified, taken, started);
-    if constexpr (Dynamic) {
-      w.flush();
-      w.finished();
-    }
-  }
+  if (threadIdx.x % 32 == 0)
+    w.close<Dynamic>(call, task, number, taken, started, notifies);
   __syncwarp();
 }
 

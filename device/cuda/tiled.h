@@ -192,16 +192,8 @@ __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, st
     finish(sums);
   ptx::copy_fence();
   w.sync();
-  if (w.leads()) {
-    const bool notified = !w.injected(task.call, task.index);
-    if (notified)
-      notifies();
-    w.end(task.call, task.index, number, notified);
-    if constexpr (Dynamic) {
-      w.flush();
-      w.finished();
-    }
-  }
+  if (w.leads())
+    w.close<Dynamic>(task.call, task.index, number, w.taken, w.started, notifies);
   return true;
 }
 

@@ -311,9 +311,6 @@ public:
     if (launch->trace)
       started = ptx::nanoseconds();
   }
-  __device__ void end(std::uint32_t call, std::int64_t task, std::int64_t number, bool notified) {
-    end(call, task, number, notified, taken, started);
-  }
   __device__ void end(std::uint32_t call, std::int64_t task, std::int64_t number, bool notified, std::uint64_t from,
                       std::uint64_t ready) {
     if (launch->done && notified)

@@ -4,7 +4,7 @@
 //   nvcc -O3 -std=c++17 -gencode=arch=compute_90a,code=sm_90a -o release_cost release_cost.cu && ./release_cost
 //
 // One warp of the first and of the last block performs the operation 300 times, some 3 us apart; times are the mean, in
-// microseconds of a clock of 1.74 GHz. "131 SMs stream": all but the last block's.
+// microseconds, by the clock that the SM ran at. Then nobody streams, all SMs but the last block's, or all.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -30,6 +30,11 @@ constexpr const char *names[] = {"store, red.release",
 constexpr int stage_bytes = 8192, stages = 16, repeats = 300;
 
 __device__ std::uint32_t shared_address(const void *p) { return (std::uint32_t)__cvta_generic_to_shared(p); }
+__device__ long long nanoseconds() {
+  long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
 __device__ void wait(std::uint64_t *barrier, std::uint32_t parity) {
   std::uint32_t over = 0;
   while (!over)
@@ -75,11 +80,12 @@ __global__ void __launch_bounds__(128, 1)
       wait(full + q % stages, q / stages & 1);
   } else if (threadIdx.x / 32 == 1 && (block == 0 || block == gridDim.x - 1)) {
     std::uint32_t *counter = counters + block * 32, seen = 0;
-    long long total = 0;
+    long long total = 0, first = clock64(), first_ns = nanoseconds();
     for (int i = 0; i < repeats; ++i) {
       const long long begin = clock64();
       if ((Op == store_release || Op == store_relaxed || Op == store_fence) && lane < 4)
-        reinterpret_cast<float2 *>(data + (std::size_t)((i * 132 + block) % 4096) * 64)[lane] = make_float2(i, block);
+        reinterpret_cast<float2 *>(data + (std::size_t)((i * gridDim.x + block) % 4096) * 64)[lane] =
+            make_float2(i, block);
       __syncwarp();
       if (lane == 0) {
         if (Op == store_release)
@@ -95,7 +101,7 @@ __global__ void __launch_bounds__(128, 1)
         if (Op == load_plain)
           seen = __ldcg(counter + 64 * i % 8192);
         if (seen == 0xffffffffu)
-          cycles[2] = 1; // so that the result is waited for
+          cycles[4] = 1; // so that the result is waited for
       }
       __syncwarp();
       const long long end = clock64();
@@ -105,6 +111,7 @@ __global__ void __launch_bounds__(128, 1)
     }
     if (lane == 0) {
       cycles[block != 0] = total;
+      cycles[2 + (block != 0)] = (clock64() - first) * 1000 / (nanoseconds() - first_ns); // of a microsecond
       __threadfence();
       atomicAdd((int *)stop + 1, 1);
       if (block == 0) {
@@ -117,19 +124,21 @@ __global__ void __launch_bounds__(128, 1)
 }
 
 template <Operation Op>
-void run(const char *weights, std::size_t each, float *data, std::uint32_t *counters, long long *cycles, int *stop) {
+void run(unsigned blocks, const char *weights, std::size_t each, float *data, std::uint32_t *counters,
+         long long *cycles, int *stop) {
   CHECK(cudaFuncSetAttribute(measure<Op>, cudaFuncAttributeMaxDynamicSharedMemorySize, stages * stage_bytes));
   for (unsigned in_flight : {2u, 5u, 8u})
-    for (unsigned streaming : {0u, 131u, 132u}) {
+    for (unsigned streaming : {0u, blocks - 1, blocks}) {
       if (streaming == 0 && in_flight > 2)
         continue;
       CHECK(cudaMemset(stop, 0, 8));
       measure<Op>
-          <<<132, 128, stages * stage_bytes>>>(weights, each, in_flight, streaming, data, counters, cycles, stop);
+          <<<blocks, 128, stages * stage_bytes>>>(weights, each, in_flight, streaming, data, counters, cycles, stop);
       CHECK(cudaGetLastError());
       CHECK(cudaDeviceSynchronize());
       std::printf("%-20s %3u SMs stream, %2u KB in flight: first block %.2f us, last %.2f us\n", names[Op], streaming,
-                  streaming ? in_flight * 8 : 0, cycles[0] / 1740. / repeats, cycles[1] / 1740. / repeats);
+                  streaming ? in_flight * 8 : 0, double(cycles[0]) / cycles[2] / repeats,
+                  double(cycles[1]) / cycles[3] / repeats);
     }
 }
 
@@ -140,19 +149,22 @@ int main() {
   std::uint32_t *counters;
   long long *cycles;
   int *stop;
-  CHECK(cudaMalloc(&weights, each * 132));
-  CHECK(cudaMemset(weights, 1, each * 132));
+  int multiprocessors = 0;
+  CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
+  const unsigned blocks = (unsigned)multiprocessors;
+  CHECK(cudaMalloc(&weights, each * blocks));
+  CHECK(cudaMemset(weights, 1, each * blocks));
   CHECK(cudaMalloc(&data, 4096 * 64 * sizeof(float)));
   CHECK(cudaMalloc(&counters, 1 << 20));
   CHECK(cudaMemset(counters, 0, 1 << 20));
   CHECK(cudaMallocManaged(&cycles, 64));
   CHECK(cudaMalloc(&stop, 8));
-  run<store_release>(weights, each, data, counters, cycles, stop);
-  run<store_relaxed>(weights, each, data, counters, cycles, stop);
-  run<store_fence>(weights, each, data, counters, cycles, stop);
-  run<fence_alone>(weights, each, data, counters, cycles, stop);
-  run<atomic_return>(weights, each, data, counters, cycles, stop);
-  run<load_acquire>(weights, each, data, counters, cycles, stop);
-  run<load_plain>(weights, each, data, counters, cycles, stop);
+  run<store_release>(blocks, weights, each, data, counters, cycles, stop);
+  run<store_relaxed>(blocks, weights, each, data, counters, cycles, stop);
+  run<store_fence>(blocks, weights, each, data, counters, cycles, stop);
+  run<fence_alone>(blocks, weights, each, data, counters, cycles, stop);
+  run<atomic_return>(blocks, weights, each, data, counters, cycles, stop);
+  run<load_acquire>(blocks, weights, each, data, counters, cycles, stop);
+  run<load_plain>(blocks, weights, each, data, counters, cycles, stop);
   return 0;
 }

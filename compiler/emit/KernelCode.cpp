@@ -350,9 +350,9 @@ std::optional<int64_t> collectedBy(ir::CallOp call) {
 struct SharedMemory {
   int64_t slots = 0, stageBytes = 0, fragments = 0, tiles = 0;
   int64_t tileSlots = 0, tileStageBytes = 0; // of the ring of tiles
-  int64_t bytes() const {
-    return tileSlots * tileStageBytes + slots * stageBytes + (slots ? 4 * 8 * fragments * 256 : 0) + tiles;
-  }
+  /// Sums on their way to the epilogue: 4 results of 8 warps, 256 bytes a fragment.
+  int64_t sumsBytes() const { return 4 * 8 * fragments * 256; }
+  int64_t bytes() const { return tileSlots * tileStageBytes + slots * stageBytes + (slots ? sumsBytes() : 0) + tiles; }
 };
 
 void emitCudaLaunch(const ir::Signature &s, const StreamPlan &streams, CodeWriter &out) {
@@ -505,8 +505,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   if (streams.streams()) {
     shared.stageBytes = streams.stageBytes();
     shared.fragments = streams.fragments();
-    int64_t room =
-        cudaSharedBytes - shared.tiles - shared.tileSlots * shared.tileStageBytes - 4 * 8 * shared.fragments * 256;
+    int64_t room = cudaSharedBytes - shared.tiles - shared.tileSlots * shared.tileStageBytes - shared.sumsBytes();
     shared.slots = std::min(room, cudaRingBytes) / shared.stageBytes;
     if (shared.slots < 4) {
       ir::GraphOp op = s.graph;

@@ -335,11 +335,13 @@ void emitTriggers(const GraphCode &graph, const Triggers &triggers, const std::v
       if (call.isRagged())
         out.line("const Groups", k, " groups(w, P.m", s.memoryOf(call.getRaggedTable()), ", ",
                  (int64_t)call.getRaggedBy(), ");");
+      // Coordinates that tell apart what tasks wait for: all of a ragged call's.
       std::string params, names;
       auto coords = graph.coordList(k);
-      for (unsigned i = 0; i + sharedTail[k] < coords.size(); ++i) {
-        params += (i ? ", int64_t " : "int64_t ") + coords[i];
-        names += ", " + coords[i];
+      coords.resize(coords.size() - sharedTail[k]);
+      for (const std::string &c : coords) {
+        params += (params.empty() ? "int64_t " : ", int64_t ") + c;
+        names += ", " + c;
       }
       out.line("[[maybe_unused]] const auto ready = [&](", params, ") {");
       if (call.isRagged())

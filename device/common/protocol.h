@@ -10,22 +10,28 @@ namespace evt {
 /// element's waiters. An element whose count is 0 is triggered by the latter.
 inline constexpr std::uint32_t table_bias = 1u << 30;
 
-/// Static and ticket schedules: waits block.
-struct Polling {
+/// Waits that block, by the `wait` of `Self`.
+template <class Self> struct Blocking {
   static constexpr bool dynamic = false, reports_only = false;
   Worker &w;
-  EVT_DEVICE bool wait(std::uint32_t event, const Counter *counters, std::int64_t element, std::int64_t count) {
-    return w.wait(event, counters, element, (std::uint32_t)most(count, 0));
-  }
+  EVT_DEVICE explicit Blocking(Worker &w) : w(w) {}
   /// The event that orders a count in memory.
   EVT_DEVICE bool wait_guard(std::uint32_t event, const Counter *counters, std::int64_t element, std::int64_t count) {
-    return wait(event, counters, element, count);
+    return static_cast<Self *>(this)->wait(event, counters, element, count);
   }
   template <int Rank>
   EVT_DEVICE bool wait_table(std::uint32_t event, const Counter *counters, std::int64_t element,
                              const Memory<std::int32_t, Rank> &m, const std::int64_t (&at)[Rank ? Rank : 1],
                              std::int64_t factor) {
-    return wait(event, counters, element, read_table(w, m, at) * factor);
+    return static_cast<Self *>(this)->wait(event, counters, element, read_table(w, m, at) * factor);
+  }
+};
+
+/// Static and ticket schedules.
+struct Polling : Blocking<Polling> {
+  using Blocking::Blocking;
+  EVT_DEVICE bool wait(std::uint32_t event, const Counter *counters, std::int64_t element, std::int64_t count) {
+    return w.wait(event, counters, element, (std::uint32_t)most(count, 0));
   }
 };
 

@@ -15,6 +15,8 @@
 #include "device/cuda/stream.h"
 #include "device/cuda/wgmma.h"
 
+#include "device/common/protocol.h"
+
 namespace evt {
 
 /// A tensor as the copy engine knows it.
@@ -35,12 +37,11 @@ __device__ __forceinline__ const TensorMap *tensor_maps(const evt_cuda_launch *l
 template <int Slots> struct TileBarriers { std::uint64_t full[Slots], empty[Slots]; };
 template <> struct TileBarriers<0> {};
 
-struct TileRing {
+/// Compute's side is that of every ring of stages; one loader fills it, as far as it goes.
+struct TileRing : StageRing<ptx::Sync> {
   std::uint32_t address; // of the stages, in shared memory
-  ptx::Barriers full, empty;
-  int slots, stage_bytes;
+  int stage_bytes;
   const volatile std::uint32_t *dead; // compute has stopped taking stages: the launch is being aborted
-  Cursor at, oldest;                  // the next stage; compute: the next to give back
   std::uint32_t sent;                 // loader: stages
 
   /// Loader, one lane: `count` stages of `bytes` each; `fill(to, arrived, i)` issues the copies of one.
@@ -61,19 +62,9 @@ struct TileRing {
       ptx::barrier_wait(full[(int)(n % (std::uint32_t)slots)], n / (std::uint32_t)slots & 1);
   }
 
-  /// Compute, every warp: the next stage, once it is there.
+  /// Compute, every warp: the next stage, once it is there. It is released when the products that read it are over.
   __device__ __forceinline__ std::uint32_t receive() {
-    ptx::barrier_wait(full[at.slot], at.round);
-    const std::uint32_t stage = address + (std::uint32_t)(at.slot * stage_bytes);
-    at.advance(slots);
-    return stage;
-  }
-  /// Gives the oldest stage back, when the products that read it are over.
-  __device__ __forceinline__ void release() {
-    __syncwarp(); // all lanes have seen that it was there
-    if (threadIdx.x % 32 == 0)
-      ptx::barrier_arrive(empty[oldest.slot]);
-    oldest.advance(slots);
+    return address + (std::uint32_t)(StageRing::receive() * stage_bytes);
   }
 };
 
@@ -85,11 +76,10 @@ __device__ inline std::int64_t tile_stages(std::int64_t lower, std::int64_t uppe
 //===-- the loader: a lane of the control warp --------------------------------------------------------------------===//
 
 /// Waits that block before a task is handed over: while compute runs earlier ones, whose status they then replace.
-struct WaitingAhead {
-  static constexpr bool dynamic = false, reports_only = false;
-  Worker &w;
-  std::uint32_t call;
-  std::int64_t task;
+struct WaitingAhead : Blocking<WaitingAhead> {
+  const std::uint32_t call;
+  const std::int64_t task;
+  __device__ WaitingAhead(Worker &w, std::uint32_t call, std::int64_t task) : Blocking(w), call(call), task(task) {}
 
   __device__ bool wait(std::uint32_t event, const Counter *counters, std::int64_t element, std::int64_t count) {
     const std::uint32_t enough = (std::uint32_t)most(count, 0);
@@ -99,15 +89,6 @@ struct WaitingAhead {
     status->call = call;
     status->task = task;
     return detail::block_until(w.launch, w.id, event, &counters[element].value, element, enough);
-  }
-  __device__ bool wait_guard(std::uint32_t event, const Counter *counters, std::int64_t element, std::int64_t count) {
-    return wait(event, counters, element, count);
-  }
-  template <int Rank>
-  __device__ bool wait_table(std::uint32_t event, const Counter *counters, std::int64_t element,
-                             const Memory<std::int32_t, Rank> &m, const std::int64_t (&at)[Rank ? Rank : 1],
-                             std::int64_t factor) {
-    return wait(event, counters, element, read_table(w, m, at) * factor);
   }
 };
 

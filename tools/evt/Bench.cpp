@@ -1,10 +1,10 @@
 #include "tools/evt/Bench.h"
 
 #include "runtime/cuda/Gpu.h"
-#include "runtime/tensor/Npy.h"
 #include "tools/evt/Arguments.h"
 #include "tools/evt/BenchRegistry.h"
 #include "tools/evt/BenchReport.h"
+#include "tools/evt/Expectations.h"
 #include "tools/evt/Failure.h"
 #include "tools/evt/LaunchSettings.h"
 #include "tools/evt/Log.h"
@@ -32,9 +32,8 @@ struct BenchOptions {
   std::vector<unsigned> workers;
   int64_t repeat = 20;
   bool sol = false;
-  std::string ceilings;            // empty: where `evt bench ceilings` puts them
-  std::vector<std::string> expect; // NAME=FILE
-  double tolerance = 1e-5;
+  std::string ceilings; // empty: where `evt bench ceilings` puts them
+  ExpectOptions expect;
   bool json = false;
 };
 
@@ -51,7 +50,7 @@ public:
   void run() {
     if (options_.sol)
       prepareBounds();
-    readExpectations();
+    expected_.read(options_.expect, *arguments_);
     measurement_ = options_.sol ? measureCold(*opened_.program, arguments_) : measureWarm(*opened_.program, arguments_);
     report_.graph = manifest().graph;
     for (size_t s = 0; s < binding_.symbols.size(); ++s)
@@ -111,14 +110,6 @@ private:
     }
   }
 
-  void readExpectations() {
-    for (const std::string &text : options_.expect) {
-      auto [name, file] = nameAndValue("--expect", text);
-      arguments_->tensor("--expect", name);
-      expected_.insert_or_assign(name, std::pair(file, runtime::readNpy(file)));
-    }
-  }
-
   void time(const std::string &schedule, unsigned workers) {
     std::vector<double> times;
     Measurement::Launch last{};
@@ -149,11 +140,9 @@ private:
         continue;
       }
       OutputReport output{name, tensor.type(), tensor.shape(), fingerprintOf(tensor), {}};
-      if (auto found = expected_.find(name); found != expected_.end()) {
-        output.expectation = compareWith(found->second.first, tensor, found->second.second, options_.tolerance);
-        if (!output.expectation->met())
-          report_.failures.push_back("'" + name + "' differs from '" + found->second.first + "'");
-      }
+      output.expectation = expected_.of(name, tensor);
+      if (output.expectation && !output.expectation->met())
+        report_.failures.push_back("'" + name + "' differs from '" + output.expectation->file + "'");
       report_.outputs.push_back(std::move(output));
     }
   }
@@ -179,7 +168,7 @@ private:
   OpenedProgram opened_;
   std::shared_ptr<Arguments> arguments_;
   runtime::Binding binding_;
-  std::map<std::string, std::pair<std::string, runtime::HostTensor>> expected_;
+  Expectations expected_;
   std::unique_ptr<Measurement> measurement_;
   BenchReport report_;
 };
@@ -190,8 +179,7 @@ void benchProgram(const BenchOptions &options) {
   for (unsigned workers : options.workers)
     requirePositive("--workers", workers);
   requirePositive("--repeat", options.repeat);
-  if (!(options.tolerance >= 0))
-    throw Failure(ExitCode::wrongInput, "--tol is " + shortNumber(options.tolerance) + ", required at least 0");
+  requireTolerance(options.expect);
   Bencher(options).run();
 }
 
@@ -254,14 +242,7 @@ void addBench(Commands &commands) {
       ->add_option("--ceilings", options->ceilings,
                    "the machine's limits, for --sol (default: where 'evt bench ceilings' keeps them)")
       ->type_name("FILE");
-  addRepeatable(command, "--expect", options->expect,
-                "compare an output with a .npy file; exit code 1 if it differs; may be repeated")
-      ->type_name("NAME=FILE");
-  command
-      ->add_option("--tol", options->tolerance,
-                   "the largest |result - expected| / |expected| of an output of floats; integers must be equal")
-      ->type_name("NUMBER")
-      ->capture_default_str();
+  addExpectOptions(command, options->expect);
   command->add_flag("--json", options->json, "print the times as JSON");
   addCompileOptions(command, options->compile);
 }

@@ -4,6 +4,7 @@
 #include "runtime/tensor/Npy.h"
 #include "tools/evt/Arguments.h"
 #include "tools/evt/CompileOptions.h"
+#include "tools/evt/Expectations.h"
 #include "tools/evt/Failure.h"
 #include "tools/evt/Injection.h"
 #include "tools/evt/LaunchSettings.h"
@@ -24,8 +25,8 @@ struct RunOptions {
   std::string program;
   CompileOptions compile;
   ArgumentOptions arguments;
-  std::vector<std::string> out, expect; // NAME=FILE
-  double tolerance = 1e-5;
+  std::vector<std::string> out; // NAME=FILE
+  ExpectOptions expect;
   std::string schedule = "auto", trace, inject;
   unsigned workers = 0;
   std::optional<int64_t> repeat;
@@ -47,7 +48,7 @@ public:
     if (options_.check && onGpu())
       throw Failure(ExitCode::wrongInput, "--check is given for an artifact of target 'cuda', required target 'cpu': "
                                           "only workers of the CPU can be recorded access by access");
-    readExpectations();
+    expected_.read(options_.expect, *arguments_);
     for (const std::string &text : options_.out)
       arguments_->tensor("--out", nameAndValue("--out", text).first);
     binding_ = opened_.program->prepare(arguments_->values());
@@ -75,15 +76,6 @@ public:
 private:
   const runtime::Manifest &manifest() const { return opened_.manifest(); }
   bool onGpu() const { return manifest().cuda.has_value(); }
-
-  // Before anything runs, so that a wrong name or file costs nothing.
-  void readExpectations() {
-    for (const std::string &text : options_.expect) {
-      auto [name, file] = nameAndValue("--expect", text);
-      arguments_->tensor("--expect", name);
-      expected_.insert_or_assign(name, std::pair(file, runtime::readNpy(file)));
-    }
-  }
 
   void begin() {
     report_.graph = manifest().graph;
@@ -169,12 +161,9 @@ private:
     for (size_t number : arguments_->written()) {
       const runtime::HostTensor &tensor = arguments_->at(number);
       OutputReport output{manifest().arguments[number].name, tensor.type(), tensor.shape(), fingerprintOf(tensor), {}};
-      if (auto found = expected_.find(output.name); found != expected_.end()) {
-        auto &[file, reference] = found->second;
-        output.expectation = compareWith(file, tensor, reference, options_.tolerance);
-        if (!output.expectation->met())
-          report_.failures.push_back("'" + output.name + "' differs from '" + file + "'");
-      }
+      output.expectation = expected_.of(output.name, tensor);
+      if (output.expectation && !output.expectation->met())
+        report_.failures.push_back("'" + output.name + "' differs from '" + output.expectation->file + "'");
       report_.outputs.push_back(std::move(output));
     }
   }
@@ -185,7 +174,7 @@ private:
   runtime::Binding binding_;
   runtime::LaunchOptions launch_;
   RunReport report_;
-  std::map<std::string, std::pair<std::string, runtime::HostTensor>> expected_;
+  Expectations expected_;
   std::map<size_t, uint64_t> fingerprints_; // of the first launch
   unsigned launches_ = 0;
 };
@@ -198,8 +187,7 @@ void run(const RunOptions &options) {
   requireWatchdog(options.watchdog);
   if (options.repeat)
     requirePositive("--repeat", *options.repeat);
-  if (!(options.tolerance >= 0))
-    throw Failure(ExitCode::wrongInput, "--tol is " + shortNumber(options.tolerance) + ", required at least 0");
+  requireTolerance(options.expect);
   Runner(options).run();
 }
 
@@ -225,14 +213,7 @@ void addRun(Commands &commands) {
   addArgumentOptions(command, options->arguments);
   addRepeatable(command, "--out", options->out, "write an argument to a .npy file after the run; may be repeated")
       ->type_name("NAME=FILE");
-  addRepeatable(command, "--expect", options->expect,
-                "compare an output with a .npy file; exit code 1 if it differs; may be repeated")
-      ->type_name("NAME=FILE");
-  command
-      ->add_option("--tol", options->tolerance,
-                   "the largest |result - expected| / |expected| of an output of floats; integers must be equal")
-      ->type_name("NUMBER")
-      ->capture_default_str();
+  addExpectOptions(command, options->expect);
   command
       ->add_option("--schedule", options->schedule,
                    "static, ticket or dynamic; auto picks the one that should cost least here")

@@ -4,7 +4,8 @@
     run.py --artifact chain.evt --model qwen3-8b [--layers 36] [--tokens 1,8] [--schedules static,ticket,dynamic]
 
 Weights are random and resident on the GPU in the artifact's packed layout. A run's time is that of one launch between two
-events on a stream, the median of --repeats after a warm-up; the residual stream is restored before each. The bound is the
+events on a stream, the median of --repeats after a warm-up, queued one behind another as decoding does; the residual stream is
+restored before each. The bound is the
 weights' bytes over --limit TB/s. Logits are compared with a float32 reference made of PyTorch's own operations (‖a-b‖/‖b‖),
 and bit for bit among all runs of a token count. With --peer the same chain is timed as PyTorch's own kernels in a CUDA graph.
 Needs PyTorch.
@@ -23,6 +24,7 @@ sys.path[:0] = [str(ROOT / "test" / "run"), str(pathlib.Path(__file__).resolve()
 import launcher
 import program
 
+WARM_UP = 30  # launches
 LAYERS = {"qwen3-8b": 36, "llama-3.2-1b": 16, "qwen3-0.6b": 28, "qwen3-4b": 36}
 
 
@@ -100,15 +102,14 @@ class Peer:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             self.step(x)
-        times = []
-        for _ in range(repeats + 3):
-            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            begin.record()
+        timers = []
+        for _ in range(repeats + WARM_UP):
+            timers.append((torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)))
+            timers[-1][0].record()
             graph.replay()
-            end.record()
-            end.synchronize()
-            times.append(begin.elapsed_time(end))
-        return statistics.median(times[3:])
+            timers[-1][1].record()
+        torch.cuda.synchronize()
+        return statistics.median([begin.elapsed_time(end) for begin, end in timers][WARM_UP:])
 
 
 def measure(chain, compiled, tokens, schedule, repeats, bits):
@@ -118,26 +119,24 @@ def measure(chain, compiled, tokens, schedule, repeats, bits):
     x, logits = x0.clone(), torch.empty(tokens, chain.vocabulary, device="cuda")
     values = {"r": x, "logits": logits, **chain.weights}
     torch.cuda.synchronize()  # the stream does not wait for what made its inputs
-    times, other, differing = [], 0, 0
+    timers, unequal = [], []
     with torch.cuda.stream(stream):
-        for i in range(repeats + 3):
+        for i in range(repeats + WARM_UP):  # queued one behind another: a GPU that is left alone lowers its clock
             x.copy_(x0)
             logits.fill_(float("nan"))
-            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            begin.record()
+            timers.append((torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)))
+            timers[-1][0].record()
             compiled.enqueue(values, stream.cuda_stream, schedule)
-            end.record()
-            end.synchronize()
-            times.append(begin.elapsed_time(end))
+            timers[-1][1].record()
             found = logits.view(torch.int32)
             if tokens not in bits:
                 bits[tokens] = found.clone()
-            unequal = int((found != bits[tokens]).sum())
-            other += unequal > 0
-            differing = max(differing, unequal)
+            unequal.append((found != bits[tokens]).sum())
+    stream.synchronize()
+    times, unequal = [begin.elapsed_time(end) for begin, end in timers], [int(n) for n in unequal]
     expected = chain.reference(x0)
     error = ((logits - expected).norm() / expected.norm()).item()
-    return statistics.median(times[3:]), error, other, differing
+    return statistics.median(times[WARM_UP:]), error, sum(n > 0 for n in unequal), max(unequal)
 
 
 def main():

@@ -273,7 +273,7 @@ void emitStreamTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter 
     std::string args = argumentList(graph, k), task = "linear_" + num(k) + "(P" + graph.coordNames(k) + ")";
     out.line("// ", graph.signature.callName(k), ": its event is complete");
     out.line("EVT_FN void inline_", k, "(evt::DynamicWorker &w, const Program &P", graph.coordParams(k), ") {");
-    out.line("const uint64_t now = w.launch->trace ? evt::ptx::nanoseconds() : 0;");
+    out.line("const uint64_t now = w.traced() ? evt::ptx::nanoseconds() : 0;");
     ir::CallOp op = graph.signature.calls[k];
     out.line("fragment_", op.getCallee().str(), "(", args.substr(2), ");");
     out.line("const int64_t task = ", task, ";");

@@ -167,7 +167,7 @@ template <class Kernel, class Program, class Launch> struct Block {
         break;
       if constexpr (streams) {
         if (const std::uint32_t shape = task.shape) {
-          if (w.leads() && w.launch->trace)
+          if (w.leads() && w.traced())
             task.taken = ptx::nanoseconds();
           if (const std::uint32_t now = task.key; now != key) {
             key = now;
@@ -177,7 +177,7 @@ template <class Kernel, class Program, class Launch> struct Block {
           if (w.leads()) {
             if (!alive)
               task.skipped = 1;
-            if (w.launch->trace)
+            if (w.traced())
               task.started = ptx::nanoseconds();
             w.tasks.say_begun();
           }

@@ -184,6 +184,16 @@ public:
 
   __device__ bool aborted() const { return ptx::load_relaxed(launch->abort) != EVT_ABORT_NONE; }
 
+  /// Whether the launch is traced. One whose kernel was compiled with EVT_NO_TRACE never is: that is how the cost of
+  /// asking is measured.
+  __device__ __forceinline__ bool traced() const {
+#ifdef EVT_NO_TRACE
+    return false;
+#else
+    return launch->trace;
+#endif
+  }
+
   __device__ void fail(std::uint32_t why, std::int64_t a, std::int64_t b, std::int64_t c) const {
     detail::fail(launch, control, why, a, b, c);
   }
@@ -301,14 +311,14 @@ public:
 
   /// By the thread that leads: before the task's waits, after them, and after its notifies.
   __device__ void begin(std::uint32_t call, std::int64_t task) {
-    if (launch->trace)
+    if (traced())
       taken = ptx::nanoseconds();
     evt_status *s = launch->status + id;
     s->call = call;
     s->task = task;
   }
   __device__ void passed() {
-    if (launch->trace)
+    if (traced())
       started = ptx::nanoseconds();
   }
   __device__ void end(std::uint32_t call, std::int64_t task, std::int64_t number, bool notified, std::uint64_t from,
@@ -316,7 +326,7 @@ public:
     if (launch->done && notified)
       launch->done[number] = 1;
     atomicAdd((unsigned long long *)&launch->status[id].finished, 1ull);
-    if (launch->trace) {
+    if (traced()) {
       const std::uint32_t n = atomicAdd(&block->records, 1u);
       if (n < launch->trace_records)
         launch->trace[(std::size_t)id * launch->trace_records + n] = {call, id, task, from, ready, ptx::nanoseconds()};

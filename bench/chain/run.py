@@ -8,6 +8,8 @@ events on a stream, the median of --repeats after a warm-up, queued one behind a
 restored before each. The bound is the
 weights' bytes over --limit TB/s. Logits are compared with a float32 reference made of PyTorch's own operations (‖a-b‖/‖b‖),
 and bit for bit among all runs of a token count. With --peer the same chain is timed as PyTorch's own kernels in a CUDA graph.
+With --operators DIR it is also timed as one kernel for each operator, in a CUDA graph: DIR/NAME.evt is the program of
+NAME.mlir of operators.py, the same device functions, so its logits must have the same bits, too.
 Needs PyTorch.
 """
 
@@ -22,6 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "test" / "run"), str(pathlib.Path(__file__).resolve().parent)]
 
 import launcher
+import operators
 import program
 
 WARM_UP = 30  # launches
@@ -112,13 +115,48 @@ class Peer:
         return statistics.median([begin.elapsed_time(end) for begin, end in timers][WARM_UP:])
 
 
-def measure(chain, compiled, tokens, schedule, repeats, bits):
-    """(median ms, relative error, runs with other bits than `bits`, the most logits that differ in one)."""
+class Operators:
+    """The chain as one kernel for each operator: programs of operators.py, captured in a CUDA graph."""
+
+    def __init__(self, chain, library, folder):
+        self.chain = chain
+        self.programs = {name: library.load(folder / f"{name}.evt") for name in operators.OPERATORS}
+
+    def step(self, values, stream, schedule):
+        def enqueue(name, weights):
+            self.programs[name].enqueue({**values, **weights}, stream.cuda_stream, schedule)
+
+        w = self.chain.weights
+        enqueue("start", {})
+        for l in range(self.chain.layers):
+            layer = {name: w[name][l:l + 1] for name in w if name != "w_head"}
+            for name in ("qkv", "out", "gate_up", "down"):
+                enqueue(name, layer)
+        enqueue("head", {"w_head": w["w_head"]})
+
+    def capture(self, values, stream, schedule):
+        """What launches a captured step."""
+        tokens, d = values["r"].shape
+        empty = lambda columns, dtype: torch.empty(tokens, columns, dtype=dtype, device="cuda")
+        values = {**values, "rb": empty(d, torch.bfloat16), "squares": empty(d // 8, torch.float32),
+                  "q": empty(self.chain.qkv, torch.bfloat16), "h": empty(self.chain.ff, torch.bfloat16)}
+        self.tensors = values  # the graph knows only their addresses
+        torch.cuda.synchronize()
+        self.step(values, stream, schedule)  # a capture cannot make room
+        stream.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            self.step(values, stream, schedule)
+        return graph.replay
+
+
+def measure(way, x0, expected, repeats, bits):
+    """(median ms, relative error, runs with other bits than `bits`, the most logits that differ in one).
+    `way(values, stream)` gives what puts one step on the stream."""
     stream = torch.cuda.Stream()
-    x0 = torch.randn(tokens, chain.d, device="cuda", generator=torch.Generator("cuda").manual_seed(tokens))
-    x, logits = x0.clone(), torch.empty(tokens, chain.vocabulary, device="cuda")
-    values = {"r": x, "logits": logits, **chain.weights}
+    x, logits = x0.clone(), torch.empty_like(expected)
     torch.cuda.synchronize()  # the stream does not wait for what made its inputs
+    launch = way({"r": x, "logits": logits}, stream)
     timers, unequal = [], []
     with torch.cuda.stream(stream):
         for i in range(repeats + WARM_UP):  # queued one behind another: a GPU that is left alone lowers its clock
@@ -126,22 +164,21 @@ def measure(chain, compiled, tokens, schedule, repeats, bits):
             logits.fill_(float("nan"))
             timers.append((torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)))
             timers[-1][0].record()
-            compiled.enqueue(values, stream.cuda_stream, schedule)
+            launch()
             timers[-1][1].record()
             found = logits.view(torch.int32)
-            if tokens not in bits:
-                bits[tokens] = found.clone()
-            unequal.append((found != bits[tokens]).sum())
+            if not bits:
+                bits.append(found.clone())
+            unequal.append((found != bits[0]).sum())
     stream.synchronize()
     times, unequal = [begin.elapsed_time(end) for begin, end in timers], [int(n) for n in unequal]
-    expected = chain.reference(x0)
     error = ((logits - expected).norm() / expected.norm()).item()
     return statistics.median(times[WARM_UP:]), error, sum(n > 0 for n in unequal), max(unequal)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--artifact", required=True)
+    parser.add_argument("--artifact", required=True, action="append", help="several: builds of one program, timed in turn")
     parser.add_argument("--library", default=str(ROOT / "build" / "lib" / "libevt_runtime.so"))
     parser.add_argument("--model", choices=program.MODELS)
     parser.add_argument("--dims", help="hidden,qkv,feed-forward,vocabulary")
@@ -150,21 +187,35 @@ def main():
     parser.add_argument("--schedules", default="static,ticket,dynamic")
     parser.add_argument("--repeats", type=int, default=21)
     parser.add_argument("--peer", action="store_true", help="time PyTorch's kernels in a CUDA graph, too")
+    parser.add_argument("--operators", type=pathlib.Path, metavar="DIR", help="time a kernel for each operator, too")
+    parser.add_argument("--operators-schedule", default="static", help="of those kernels")
     parser.add_argument("--limit", type=float, default=4.71, help="the memory limit, TB/s")
     options = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
     dims = program.MODELS[options.model] if options.model else tuple(int(n) for n in options.dims.split(","))
     chain = Chain(dims, options.layers or LAYERS.get(options.model, 4), seed=1)
-    compiled = launcher.Library(options.library).load(options.artifact)
+    library = launcher.Library(options.library)
+    compiled = [library.load(artifact) for artifact in options.artifact]
     bound = chain.bytes / options.limit / 1e9
     print(f"{options.model or options.dims}: {chain.layers} layers, {chain.bytes / 1e9:.3f} GB, bound {bound:.4f} ms", flush=True)
-    failed, bits = 0, {}
+
+    def whole(loaded, schedule):
+        return lambda values, stream: lambda: loaded.enqueue({**values, **chain.weights}, stream.cuda_stream, schedule)
+
+    ways = {schedule + (f" #{i}" if i else ""): whole(loaded, schedule)
+            for i, loaded in enumerate(compiled) for schedule in options.schedules.split(",")}
+    if options.operators:
+        apart = Operators(chain, library, options.operators)
+        ways["a kernel each"] = lambda values, stream: apart.capture(values, stream, options.operators_schedule)
+    failed = 0
     for tokens in (int(n) for n in options.tokens.split(",")):
-        for schedule in options.schedules.split(","):
-            ms, error, other, differing = measure(chain, compiled, tokens, schedule, options.repeats, bits)
+        x0 = torch.randn(tokens, chain.d, device="cuda", generator=torch.Generator("cuda").manual_seed(tokens))
+        expected, bits = chain.reference(x0), []
+        for name, way in ways.items():
+            ms, error, other, differing = measure(way, x0, expected, options.repeats, bits)
             good = error < 2e-2 and not other
             failed += not good
-            print(f"  tokens {tokens:3} {schedule:8} {ms:8.4f} ms  {100 * bound / ms:5.1f} % of the bound  error {error:.2e}"
+            print(f"  tokens {tokens:3} {name:13} {ms:8.4f} ms  {100 * bound / ms:5.1f} % of the bound  error {error:.2e}"
                   f"  {f'{other} runs differ, in up to {differing} logits' if other else 'same bits'}{'' if good else '  FAILED'}",
                   flush=True)
     if options.peer:
@@ -172,7 +223,8 @@ def main():
         for tokens in (int(n) for n in options.tokens.split(",")):
             ms = peer.measure(tokens, options.repeats)
             print(f"  tokens {tokens:3} PyTorch, CUDA graph {ms:8.4f} ms  {100 * bound / ms:5.1f} % of the bound", flush=True)
-    compiled.close()
+    for loaded in compiled:
+        loaded.close()
     return 1 if failed else 0
 
 

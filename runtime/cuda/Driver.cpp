@@ -56,6 +56,7 @@ Driver::Driver(const std::string &library) {
   plain(DeviceGetAttribute, "cuDeviceGetAttribute");
   plain(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
   second(DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease");
+  plain(CtxGetCurrent, "cuCtxGetCurrent");
   plain(CtxGetDevice, "cuCtxGetDevice");
   second(CtxPushCurrent, "cuCtxPushCurrent");
   second(CtxPopCurrent, "cuCtxPopCurrent");

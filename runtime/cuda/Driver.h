@@ -116,6 +116,7 @@ public:
   Entry<int *, DeviceAttribute, Ordinal> DeviceGetAttribute;
   Entry<Context *, Ordinal> DevicePrimaryCtxRetain;
   Entry<Ordinal> DevicePrimaryCtxRelease;
+  Entry<Context *> CtxGetCurrent; // null if the thread has none
   Entry<Ordinal *> CtxGetDevice;
   Entry<Context> CtxPushCurrent;
   Entry<Context *> CtxPopCurrent;

@@ -7,7 +7,12 @@ Gpu::Gpu(std::shared_ptr<const Driver> driver) : driver_(std::move(driver)) {
   driver_->DeviceGetCount(&count);
   if (count == 0)
     throw Error(EVT_ERROR_INCOMPATIBLE, "graph needs a GPU: the CUDA driver finds none");
-  if (driver_->CtxGetDevice.raw(&ordinal_) != Result::success)
+  Context current =
+      nullptr; // asking a thread without one for its device is an error, and reported by tools that look on
+  driver_->CtxGetCurrent(&current);
+  if (current)
+    driver_->CtxGetDevice(&ordinal_);
+  else
     driver_->DeviceGet(&ordinal_, 0);
   char name[256] = "";
   driver_->DeviceGetName(name, static_cast<int>(sizeof name), ordinal_);

@@ -217,6 +217,10 @@ int cuDevicePrimaryCtxRelease_v2(int) {
   count(&State::contexts, -1);
   return success;
 }
+int cuCtxGetCurrent(void **context) {
+  *context = contextDepth ? &primaryContext : nullptr;
+  return success;
+}
 int cuCtxGetDevice(int *device) {
   *device = 0;
   return contextDepth ? success : invalidContext;

@@ -9,8 +9,8 @@ namespace evt::runtime {
 
 // Of a GPU: an SM's part of the memory's and the tensor cores' rates; what phases cost as measured on decode chains. Of
 // a CPU: a core of a server.
-const WorkerRates cpuRates{1e10, 2e10, 0.08, 0.3e-6, 20e-9};
-const WorkerRates gpuRates{3.5e10, 5e12, 0.017, 0.4e-6, 0.6e-6};
+const WorkerRates cpuRates{1e10, 2e10, 0.08, 0.08, 0.3e-6, 0, 20e-9};
+const WorkerRates gpuRates{3.5e10, 5e12, 0.0005, 0.03, 0.32e-6, 5e-6, 0.5e-9};
 
 namespace {
 
@@ -36,15 +36,20 @@ std::array<double, 3> overheadsOf(std::span<const CallWork> calls, unsigned work
     double phases = static_cast<double>(std::max<int64_t>(call.phases, 1));
     double tasksEach = static_cast<double>(call.tasks) / phases;
     double atOnce = std::min(tasksEach, static_cast<double>(workers));
-    double time = std::max(call.bytes / rates.bytesPerSecond, call.ops / rates.opsPerSecond) / atOnce;
+    double bytesTime = call.bytes / rates.bytesPerSecond / atOnce, opsTime = call.ops / rates.opsPerSecond / atOnce;
     // With a task or less for each worker there is nothing to divide otherwise.
     bool divisible = tasksEach > workers;
+    bool follows = call.waits > 0 || call.phases > 1;
     if (call.ragged)
-      added[EVT_STATIC] += raggedExcess * time;
-    else if (call.waits > 0 && divisible)
-      added[EVT_STATIC] += rates.skew * time;
-    if (call.waits > 0 || call.phases > 1)
+      added[EVT_STATIC] += raggedExcess * std::max(bytesTime, opsTime);
+    else if (divisible && opsTime > bytesTime)
+      added[EVT_STATIC] += rates.opSkew * opsTime;
+    else if (divisible && call.waits > 0)
+      added[EVT_STATIC] += rates.byteSkew * bytesTime;
+    if (follows) {
       added[EVT_TICKET] += rates.ticketPhase * phases;
+      added[EVT_DYNAMIC] += rates.dynamicPhase * phases;
+    }
     added[EVT_DYNAMIC] += rates.dynamicTask * static_cast<double>(call.tasks);
   }
   return added;

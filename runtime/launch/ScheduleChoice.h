@@ -3,12 +3,14 @@
 // All schedules do the same work; what differs is what each adds to it. A *phase* of a call is one of its iterations:
 // its tasks wait for those of another call, so everybody waits for the slowest worker, and then all start again.
 //
-//   static    a share `skew` of the time of each phase that has enough tasks to be divided otherwise: workers do not
-//   get
-//             equal bandwidth from moment to moment. Of a ragged call, half the time: the tasks that the bound has too
-//             many are all on the last workers
-//   ticket    a fixed time for each phase, to take the first number and to find the last one gone
-//   dynamic   a fixed time for each task, to make it ready and to hand it out; neither skew nor excess tasks
+//   static    a share of the time of each phase that has enough tasks to be divided otherwise, since workers are not
+//             equally fast from moment to moment. Where arithmetic sets the pace, also of the first phase, whose
+//             slowest worker the launch waits for. Memory divides itself: who is late has it alone, so that share is
+//             small, and none where nobody waits in between. Of a ragged call, half the time: the tasks that the bound
+//             has too many are all on the last workers
+//   ticket    a fixed time for each phase behind another, to take the first number and to find the last one gone
+//   dynamic   a fixed time for each phase behind another, to make its tasks ready, and one for each task, to hand it
+//             out; neither skew nor excess tasks
 //
 // A phase's time is that of its bytes or its operations at the rates of the workers, whichever is longer. The least sum
 // wins, and static where nothing differs. docs/design/schedules.md has the measurements behind the numbers.
@@ -38,8 +40,8 @@ struct CallWork {
 // What a worker can do and what handing out costs, in seconds and per second.
 struct WorkerRates {
   double bytesPerSecond, opsPerSecond; // of one worker
-  double skew;                         // of a phase's time
-  double ticketPhase, dynamicTask;
+  double byteSkew, opSkew;             // of the time of a phase that bytes or operations limit
+  double ticketPhase, dynamicPhase, dynamicTask;
 };
 extern const WorkerRates cpuRates, gpuRates;
 

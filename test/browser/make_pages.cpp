@@ -73,6 +73,16 @@ void smallTrace(std::ostream &page, std::ostream &chrome) {
   writeChromeTrace(chrome, recorder, program);
 }
 
+// A block of a GPU begins a task while it ends the one before.
+void overlappingTrace(std::ostream &page) {
+  Timeline run;
+  run.span = 2000;
+  run.workers = {{{0, {0, 0}, 0, 1000, true, {}},
+                  {0, {0, 1}, 500, 1500, true, {{500, 700, 0, 0, 1}}},
+                  {1, {0}, 1800, 2000, true, {{1800, 1900, 0, 0, 1}}}}};
+  writeTracePage(page, run, rowSum(2));
+}
+
 // A run that was stopped: task 0 waits for the second of two elements for ever.
 void stuckTrace(std::ostream &page) {
   Recorder recorder(2, scriptedClock());
@@ -233,6 +243,8 @@ int main(int argc, char **argv) {
   std::ofstream modelPage = file("trace-model.html"), modelChrome = file("trace-model.json");
   modelTrace(modelPage, modelChrome);
   std::ofstream stuck = file("trace-stuck.html"), large = file("trace-large.html");
+  std::ofstream overlapping = file("trace-overlapping.html");
+  overlappingTrace(overlapping);
   stuckTrace(stuck);
   largeTrace(large);
   std::ofstream graphs[] = {file("graph-small.html"), file("graph-count.html"), file("graph-circle.html"),

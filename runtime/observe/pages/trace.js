@@ -6,13 +6,15 @@ const gutter = 84;   // worker names
 const ruler = 26;    // times
 const foot = 12;     // which part of the run is in view
 
-// One worker's flat list (Trace.cpp) as columns. Tasks of a worker do not overlap and are in order of time.
+// One worker's flat list (Trace.cpp) as columns, in order of beginning. Tasks of a CPU's worker do not overlap; a GPU's block
+// begins a task while it ends the one before. `until` is when all tasks up to here have ended.
 function readWorker(flat) {
-  const tasks = { call: [], begin: [], end: [], finished: [], coord: [], waits: [], size: 0 };
+  const tasks = { call: [], begin: [], end: [], finished: [], coord: [], waits: [], until: [], size: 0 };
   for (let at = 0; at < flat.length;) {
     tasks.call.push(flat[at]);
     tasks.begin.push(flat[at + 1]);
     tasks.end.push(flat[at + 2]);
+    tasks.until.push(Math.max(flat[at + 2], tasks.until[tasks.size - 1] ?? 0));
     tasks.finished.push(flat[at + 3] === 1);
     at += 4;
     const rank = flat[at++];
@@ -32,20 +34,44 @@ const taskCount = workers.reduce((sum, worker) => sum + worker.size, 0);
 const deviceOf = (worker, task) => data.calls[worker.call[task]].device;
 const waited = (worker, task) => worker.waits[task].reduce((sum, wait) => sum + wait.end - wait.begin, 0);
 
-// Totals in nanoseconds: busy is task time without waits, idle is the rest of the run.
-const zero = () => ({ tasks: 0, busy: 0, wait: 0, idle: 0 });
+// Totals in nanoseconds. Of a device function: its tasks' time without waits, their waits, and the part of the workers' time that
+// was theirs, shared where tasks overlap. Of a worker: busy while a task works, waiting while tasks only wait, else idle.
+const zero = () => ({ tasks: 0, busy: 0, wait: 0, idle: 0, part: 0 });
 const deviceTotals = data.devices.map(zero);
+// [time, device (-1: a wait), one more or one less] whenever a task begins or ends, or its wait does.
+function changesOf(worker) {
+  const changes = [];
+  for (let task = 0; task < worker.size; ++task) {
+    const device = deviceOf(worker, task);
+    changes.push([worker.begin[task], device, 1], [worker.end[task], device, -1]);
+    for (const wait of worker.waits[task])
+      changes.push([wait.begin, device, -1], [wait.end, device, 1], [wait.begin, -1, 1], [wait.end, -1, -1]);
+  }
+  return changes.sort((a, b) => a[0] - b[0]);
+}
 const workerTotals = workers.map((worker) => {
   const total = zero();
-  for (let task = 0; task < worker.size; ++task) {
-    const wait = waited(worker, task);
-    const busy = worker.end[task] - worker.begin[task] - wait;
-    for (const sum of [total, deviceTotals[deviceOf(worker, task)]]) {
-      sum.tasks++;
-      sum.busy += busy;
-      sum.wait += wait;
+  const working = new Int32Array(data.devices.length);
+  let now = 0, busy = 0, waiting = 0;
+  for (const [time, device, more] of changesOf(worker)) {
+    if (busy > 0) {
+      total.busy += time - now;
+      working.forEach((tasks, at) => { deviceTotals[at].part += (time - now) * tasks / busy; });
+    } else if (waiting > 0) total.wait += time - now;
+    now = time;
+    if (device < 0) waiting += more;
+    else {
+      busy += more;
+      working[device] += more;
     }
   }
+  for (let task = 0; task < worker.size; ++task) {
+    const sum = deviceTotals[deviceOf(worker, task)], wait = waited(worker, task);
+    sum.tasks++;
+    sum.busy += worker.end[task] - worker.begin[task] - wait;
+    sum.wait += wait;
+  }
+  total.tasks = worker.size;
   total.idle = data.span - total.busy - total.wait;
   return total;
 });
@@ -98,12 +124,12 @@ function ink(device) {
   return inks.get(device);
 }
 
-// First task that ends after `time`.
+// First task that may end after `time`: all before it have ended.
 function firstAfter(worker, time) {
   let low = 0, high = worker.size;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (worker.end[middle] > time) high = middle; else low = middle + 1;
+    if (worker.until[middle] > time) high = middle; else low = middle + 1;
   }
   return low;
 }
@@ -152,6 +178,7 @@ function drawWorker(row) {
   pen.fillRect(gutter, top, width(), height);
   const columns = newColumns(top, height);
   for (let task = firstAfter(worker, view.from); task < worker.size && worker.begin[task] < view.to; ++task) {
+    if (worker.end[task] <= view.from) continue;
     const left = Math.max(gutter, xOf(worker.begin[task])), right = Math.min(canvas.clientWidth, xOf(worker.end[task]));
     const device = deviceOf(worker, task);
     if (right - left < 1) {
@@ -294,11 +321,14 @@ function hover(event) {
   if (x < gutter || row < 0 || row >= workers.length) return hideTip();
   const worker = workers[row], time = timeAt(x), reach = (view.to - view.from) / width();
   let task = firstAfter(worker, time);
+  // The last that has begun lies on top.
+  while (task + 1 < worker.size && worker.begin[task + 1] <= time) task++;
+  while (task > 0 && task < worker.size && worker.end[task] <= time && worker.until[task - 1] > time) task--;
   // Within a pixel of a task counts as on it: short tasks stay reachable.
   if (task > 0 && time - worker.end[task - 1] < reach && !(task < worker.size && worker.begin[task] <= time)) task--;
   if (task < worker.size && worker.begin[task] <= time + reach)
     return showTip(event.clientX, event.clientY, describeTask(worker, task, time));
-  const from = task > 0 ? worker.end[task - 1] : 0, to = task < worker.size ? worker.begin[task] : span;
+  const from = task > 0 ? worker.until[task - 1] : 0, to = task < worker.size ? worker.begin[task] : span;
   showTip(event.clientX, event.clientY, [[`worker ${row} idle`], [`${duration(to - from)}, from ${duration(from)}`]]);
 }
 
@@ -322,7 +352,7 @@ function fillPage() {
     const total = deviceTotals[device];
     const label = element('td', {}, element('span', { class: 'swatch', style: `background:${colour(device)}` }), name);
     const cells = [count(total.tasks), duration(total.busy), duration(total.wait),
-      total.tasks ? duration((total.busy + total.wait) / total.tasks) : '–', percent(total.busy, machine)];
+      total.tasks ? duration((total.busy + total.wait) / total.tasks) : '–', percent(total.part, machine)];
     const row = element('tr', { 'data-device': name }, label, ...cells.map((text) => element('td', {}, text)));
     row.addEventListener('click', () => {
       single = single === device ? -1 : device;

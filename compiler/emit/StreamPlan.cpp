@@ -195,13 +195,17 @@ void StreamPlan::findInlined(const GraphCode &graph) {
       continue;
     calls[m].form = TaskForm::onCompletion;
     onCompletion[e] = m;
+    SmallVector<std::pair<unsigned, ir::NotifyOp>> notifiers;
     for (unsigned k = 0; k < calls.size(); ++k) {
       ir::CallOp other = s.calls[k];
       other.getProtocol().walk([&](ir::NotifyOp n) {
         if (n.getEvent() == event.getEvent())
-          calls[k].passes = passesOf(graph, k, n);
+          notifiers.push_back({k, n});
       });
     }
+    // Of several calls, none knows by itself that it is the last.
+    if (notifiers.size() == 1)
+      calls[notifiers[0].first].passes = passesOf(graph, notifiers[0].first, notifiers[0].second);
   }
 }
 

@@ -7,8 +7,9 @@ SwiGLU between them, and the head; no attention. Any dimensions; tokens and laye
 
 A task multiplies a tile of 8 tokens with 8 rows of weights, streaming them along K. Norms are applied where a product ends:
 who writes the residual stream x stores the sum of squares of its 8 columns (`squares`), and a product of normed
-values multiplies its sums with the root at the end. The down projection's K is split into pieces of at most 4096, waited for
-apart; @combine adds a tile's pieces in order when the last one is there.
+values multiplies its sums with the root at the end. The down projection's K is split into two or more pieces of at most 4096,
+waited for apart; @combine_down adds a tile's pieces in order when the last one is there. A hidden size of more than 6144 is
+split, too: the rows of a product that streams are kept in registers.
 """
 
 import argparse
@@ -19,17 +20,20 @@ MODELS = {"qwen3-8b": (4096, 6144, 12288, 151936), "llama-3.2-1b": (2048, 3072, 
           "qwen3-0.6b": (1024, 4096, 3072, 151936), "qwen3-4b": (2560, 6144, 9728, 151936)}
 
 
-def split(depth):
-    """(pieces, depth of each): the fewest pieces of at most 4096 that are multiples of 256."""
-    for pieces in range(1, depth // 256 + 1):
-        if depth % (pieces * 256) == 0 and depth // pieces <= 4096:
-            return pieces, depth // pieces
-    raise SystemExit(f"depth is {depth}, required a multiple of 256")
+MOST_DEPTH = 6144  # of a product that streams
 
 
-def product(name, d, squares, arguments, extra, rows, depth, sources, epilogue, columns="%c0", grid="%t, %j"):
+def split(depth, most, fewest=1):
+    """Depths of the pieces of a sum along K: as few as fit, but at least `fewest` where they are not tiny; equal, or the last
+    one shorter. All but the last are multiples of STEP: smaller stages leave less in flight."""
+    count = max(-(-depth // most), min(fewest, depth // (2 * STEP)), 1)
+    piece = -(-depth // (STEP * count)) * STEP if count > 1 else depth
+    return [piece] * (count - 1) + [depth - piece * (count - 1)]
+
+
+def product(name, arguments, extra, rows, depth, sources, epilogue, columns="%c0", grid="%t, %j"):
     """A device function: one or two products of x[t] with 8 rows of weights, then the epilogue."""
-    step = STEP if depth % STEP == 0 else 512 if depth % 512 == 0 else 256
+    step = STEP if depth % STEP == 0 else 256
     n = len(sources)
     accs = ", ".join(f"%acc{i}" for i in range(n))
     types = ", ".join(["tensor<8x8xf32>"] * n)
@@ -86,14 +90,113 @@ def residual(d, count, value):
   evt.store %of_tile, %squares[%token, %j] sizes [8, 1] : tensor<8xf32> -> memref<?x{count}xf32>"""
 
 
+class Operator:
+    """A product of the chain and what follows it.
+
+    x and outputs are (name, type) of the graph's memories, weights (name in the device function, name in the graph, type);
+    `pieces` are depths, and `epilogue` takes the names of the sums. Where K is split, tasks leave the sums of a piece in a part
+    for each weight (@name, and @name_last for a last piece that is shorter), and @combine_name adds them in order and ends the
+    tile."""
+
+    def __init__(self, name, x, weights, outputs, rows, pieces, squares, epilogue, layered=True):
+        self.name, self.x, self.weights, self.outputs, self.epilogue = name, x, weights, outputs, epilogue
+        self.rows, self.layered, self.columns = rows, layered, f"%c_{name}"
+        self.pieces = pieces
+        self.is_even = len(set(self.pieces)) == 1
+        self.inputs = [x] + ([("squares", squares)] if squares else [])
+        self.hidden = int(x[1].split("x")[1]) if squares else 0
+        kind = f"memref<{len(self.pieces)}x?x{rows}xf32>"
+        self.parts = [(f"{name}_part{i}", kind) for i in range(len(weights))] if len(self.pieces) > 1 else []
+
+    def devices(self):
+        targets = self.parts or self.outputs
+        arguments = [f"%x: {self.x[1]}"] + [f"%{n}: {t}" for n, t in self.inputs[1:]]
+        arguments += [f"%{formal}: {t}" for formal, _, t in self.weights] + [f"%{n}: {t}" for n, t in targets]
+        arguments = ", ".join(arguments + ["%l: index"] * self.layered)
+        sources = [(f"%{formal}", t, "%l, " if self.layered else "") for formal, _, t in self.weights]
+        before = norm(self.hidden, self.hidden // 8) if self.hidden else ""
+        values, scaled = [f"%acc{i}" for i in range(len(sources))], ""
+        if self.hidden:
+            scaled = "".join(f"""
+  %scaled{i} = arith.mulf %acc{i}, %root_wide : tensor<8x8xf32>""" for i in range(len(sources)))
+            values = [f"%scaled{i}" for i in range(len(sources))]
+        if not self.parts:
+            return product(self.name, arguments, before, self.x[1], self.pieces[0], sources, scaled + self.epilogue(*values))
+        stores = scaled + "".join(f"""
+  evt.store {value}, %{n}[%s, %token, %row] : tensor<8x8xf32> -> {t}""" for value, (n, t) in zip(values, self.parts))
+        text = product(self.name, arguments, f"""{before}
+  %first = affine.apply affine_map<(d0) -> (d0 * {self.pieces[0]})>(%s)""", self.x[1], self.pieces[0], sources, stores, "%first",
+                       "%t, %s, %j")
+        if not self.is_even:
+            text += product(f"{self.name}_last", arguments, f"""{before}
+  %s = arith.constant {len(self.pieces) - 1} : index
+  %first = arith.constant {sum(self.pieces[:-1])} : index""", self.x[1], self.pieces[-1], sources, stores, "%first")
+        return text + self.combination()
+
+    def combination(self):
+        body, sums, last = "", [], len(self.pieces) - 1
+        for s in range(last + 1):
+            body += f"""
+  %s{s} = arith.constant {s} : index"""
+        for i, (n, t) in enumerate(self.parts):
+            for s in range(last + 1):
+                body += f"""
+  %p{i}_{s} = evt.load %{n}[%s{s}, %token, %row] : {t} -> tensor<8x8xf32>"""
+            for s in range(1, last + 1):
+                body += f"""
+  %sum{i}_{s} = arith.addf {f'%sum{i}_{s - 1}' if s > 1 else f'%p{i}_0'}, %p{i}_{s} : tensor<8x8xf32>"""
+            sums.append(f"%sum{i}_{last}")
+        return f"""
+evt.device @combine_{self.name}({', '.join(f'%{n}: {t}' for n, t in self.parts + self.outputs)}) grid(%t, %j) {{
+  %token = affine.apply affine_map<(d0) -> (d0 * 8)>(%t)
+  %row = affine.apply affine_map<(d0) -> (d0 * 8)>(%j){body}{self.epilogue(*sums)}
+}}
+"""
+
+    def memory(self):
+        """Of the graph: how many tasks there are, parts, and the event that counts a tile's pieces."""
+        text = f"""
+  {self.columns} = arith.constant {self.rows // 8} : index"""
+        if self.parts:
+            text += f"""
+  {self.columns}_equal = arith.constant {len(self.pieces) - (not self.is_even)} : index""" + "".join(f"""
+  %{n} = evt.alloc(%tokens) : {t}""" for n, t in self.parts) + f"""
+  %{self.name}_pieces = evt.event({'%layers, ' * self.layered}%tiles, {self.columns}) count({len(self.pieces)})
+    : !evt.event<{'?x' * self.layered}?x?>"""
+        return text
+
+    def calls(self, wait, notify, lead="l, "):
+        """`wait(coordinates, piece)` and `notify(coordinates)` are given the left side of their maps, which begins with `lead`."""
+        operands = self.inputs + [(n, t) for _, n, t in self.weights] + (self.parts or self.outputs)
+        passed = ", ".join([f"%{n}" for n, _ in operands] + ["%l"] * self.layered)
+        types = ", ".join([t for _, t in operands] + ["index"] * self.layered)
+        at = "l, t, j" if self.layered else "t, j"
+        if not self.parts:
+            return f"""
+    evt.call @{self.name}({passed}) grid(%tiles, {self.columns})
+      {wait(f"{lead}t, j", "0")} {notify(f"{lead}t, j")}
+      : ({types})"""
+        text = f"""
+    evt.call @{self.name}({passed}) grid(%tiles, {self.columns}_equal, {self.columns})
+      {wait(f"{lead}t, s, j", "s")} notify(%{self.name}_pieces[({lead}t, s, j) -> ({at})])
+      : ({types})"""
+        if not self.is_even:
+            text += f"""
+    evt.call @{self.name}_last({passed}) grid(%tiles, {self.columns})
+      {wait(f"{lead}t, j", str(len(self.pieces) - 1))} notify(%{self.name}_pieces[({lead}t, j) -> ({at})])
+      : ({types})"""
+        return text + f"""
+    evt.call @combine_{self.name}({', '.join(f'%{n}' for n, _ in self.parts + self.outputs)}) grid(%tiles, {self.columns})
+      wait(%{self.name}_pieces[({lead}t, j) -> ({at})]) {notify(f"{lead}t, j")}
+      : ({', '.join(t for _, t in self.parts + self.outputs)})"""
+
+
 def chain(d, qkv, ff, vocabulary):
     count = d // 8
-    pieces, piece = split(ff)
     x16, xf, sq = f"memref<?x{d}xbf16>", f"memref<?x{d}xf32>", f"memref<?x{count}xf32>"
     wq, wo = f"memref<?x{qkv}x{d}xbf16>", f"memref<?x{d}x{d}xbf16>"
     wg, wd, wh = f"memref<?x{ff}x{d}xbf16>", f"memref<?x{d}x{ff}xbf16>", f"memref<{vocabulary}x{d}xbf16>"
-    q, h, part, out = (f"memref<?x{qkv}xbf16>", f"memref<?x{ff}xbf16>", f"memref<{pieces}x?x{d}xf32>",
-                       f"memref<?x{vocabulary}xf32>")
+    q, h, out = f"memref<?x{qkv}xbf16>", f"memref<?x{ff}xbf16>", f"memref<?x{vocabulary}xf32>"
     wide = 64 if d % 64 == 0 else 8
     text = f"""// The decode chain of a dense decoder: hidden size {d}, query/key/value rows {qkv}, feed-forward {ff}, vocabulary
 // {vocabulary}. Written by bench/chain/program.py.
@@ -116,61 +219,51 @@ evt.device @start(%r: {xf}, %rb: {x16}, %squares: {sq}) grid(%t, %j) {{
   evt.store %part, %squares[%token, %group] : tensor<8x{wide // 8}xf32> -> {sq}
 }}
 """
-    text += product("qkv", d, count, f"%x: {x16}, %squares: {sq}, %w: {wq}, %q: {q}, %l: index", norm(d, count), x16, d,
-                    [("%w", wq, "%l, ")], f"""
-  %normed = arith.mulf %acc0, %root_wide : tensor<8x8xf32>
-  %normed16 = arith.truncf %normed : tensor<8x8xf32> to tensor<8x8xbf16>
-  evt.store %normed16, %q[%token, %row] : tensor<8x8xbf16> -> {q}""")
-    text += product("out", d, count, f"%x: {q}, %w: {wo}, %r: {xf}, %rb: {x16}, %squares: {sq}, %l: index", "", q, d,
-                    [("%w", wo, "%l, ")], residual(d, count, "%acc0"))
-    text += product("gate_up", d, count, f"%x: {x16}, %squares: {sq}, %wg: {wg}, %wu: {wg}, %h: {h}, %l: index",
-                    norm(d, count), x16, d, [("%wg", wg, "%l, "), ("%wu", wg, "%l, ")], f"""
+
+    def store_q(value):
+        return f"""
+  %q16 = arith.truncf {value} : tensor<8x8xf32> to tensor<8x8xbf16>
+  evt.store %q16, %q[%token, %row] : tensor<8x8xbf16> -> {q}"""
+
+    def store_h(gate, up):
+        return f"""
   %one = arith.constant dense<1.0> : tensor<8x8xf32>
-  %gate = arith.mulf %acc0, %root_wide : tensor<8x8xf32>
-  %up = arith.mulf %acc1, %root_wide : tensor<8x8xf32>
-  %minus = arith.negf %gate : tensor<8x8xf32>
+  %minus = arith.negf {gate} : tensor<8x8xf32>
   %exp = math.exp %minus : tensor<8x8xf32>
   %below = arith.addf %exp, %one : tensor<8x8xf32>
-  %silu = arith.divf %gate, %below : tensor<8x8xf32>
-  %swiglu = arith.mulf %silu, %up : tensor<8x8xf32>
+  %silu = arith.divf {gate}, %below : tensor<8x8xf32>
+  %swiglu = arith.mulf %silu, {up} : tensor<8x8xf32>
   %swiglu16 = arith.truncf %swiglu : tensor<8x8xf32> to tensor<8x8xbf16>
-  evt.store %swiglu16, %h[%token, %row] : tensor<8x8xbf16> -> {h}""")
-    if pieces > 1:
-        text += product("down", d, count, f"%x: {h}, %w: {wd}, %part: {part}, %l: index", f"""
-  %first = affine.apply affine_map<(d0) -> (d0 * {piece})>(%s)""", h, piece, [("%w", wd, "%l, ")], f"""
-  evt.store %acc0, %part[%s, %token, %row] : tensor<8x8xf32> -> {part}""", "%first", "%t, %s, %j")
-        loads = "".join(f"""
-  %s{s} = arith.constant {s} : index
-  %p{s} = evt.load %part[%s{s}, %token, %row] : {part} -> tensor<8x8xf32>""" for s in range(pieces))
-        sums = "".join(f"""
-  %sum{s} = arith.addf {'%p0' if s == 1 else f'%sum{s - 1}'}, %p{s} : tensor<8x8xf32>""" for s in range(1, pieces))
-        text += f"""
-evt.device @combine(%part: {part}, %r: {xf}, %rb: {x16}, %squares: {sq}) grid(%t, %j) {{
-  %token = affine.apply affine_map<(d0) -> (d0 * 8)>(%t)
-  %row = affine.apply affine_map<(d0) -> (d0 * 8)>(%j){loads}{sums}{residual(d, count, f'%sum{pieces - 1}')}
-}}
-"""
-    else:
-        text += product("down", d, count, f"%x: {h}, %w: {wd}, %r: {xf}, %rb: {x16}, %squares: {sq}, %l: index", "", h, ff,
-                        [("%w", wd, "%l, ")], residual(d, count, "%acc0"))
-    text += product("head", d, count, f"%x: {x16}, %squares: {sq}, %w: {wh}, %logits: {out}", norm(d, count), x16, d,
-                    [("%w", wh, "")], f"""
-  %logit = arith.mulf %acc0, %root_wide : tensor<8x8xf32>
-  evt.store %logit, %logits[%token, %row] : tensor<8x8xf32> -> {out}""")
-    per_piece = piece // 8
-    down = f"""
-    evt.call @down(%h, %w_down, %part, %l) grid(%tiles, %c_pieces, %c_hidden)
-      wait(%activated[(l, t, s, j) -> (l, t, s)]) notify(%pieces_done[(l, t, s, j) -> (l, t, j)])
-      : ({h}, {wd}, {part}, index)
-    evt.call @combine(%part, %r, %rb, %squares) grid(%tiles, %c_hidden)
-      wait(%pieces_done[(l, t, j) -> (l, t, j)]) notify(%added2[(l, t, j) -> (l, t)])
-      : ({part}, {xf}, {x16}, {sq})""" if pieces > 1 else f"""
-    evt.call @down(%h, %w_down, %r, %rb, %squares, %l) grid(%tiles, %c_hidden)
-      wait(%activated[(l, t, j) -> (l, t, 0)]) notify(%added2[(l, t, j) -> (l, t)])
-      : ({h}, {wd}, {xf}, {x16}, {sq}, index)"""
-    part_alloc = f"""
-  %part = evt.alloc(%tokens) : {part}
-  %pieces_done = evt.event(%layers, %tiles, %c_hidden) count({pieces}) : !evt.event<?x?x?>""" if pieces > 1 else ""
+  evt.store %swiglu16, %h[%token, %row] : tensor<8x8xbf16> -> {h}"""
+
+    def add(value):
+        return residual(d, count, value)
+
+    def store_logits(value):
+        return f"""
+  evt.store {value}, %logits[%token, %row] : tensor<8x8xf32> -> {out}"""
+
+    whole = split(d, MOST_DEPTH)
+    stream = [("r", xf), ("rb", x16), ("squares", sq)]
+    qkv_, out_, gate_up, down, head = operators = [
+        Operator("qkv", ("rb", x16), [("w", "w_qkv", wq)], [("q", q)], qkv, whole, sq, store_q),
+        Operator("out", ("q", q), [("w", "w_out", wo)], stream, d, whole, None, add),
+        Operator("gate_up", ("rb", x16), [("wg", "w_gate", wg), ("wu", "w_up", wg)], [("h", h)], ff, whole, sq, store_h),
+        Operator("down", ("h", h), [("w", "w_down", wd)], stream, d, split(ff, 4096, fewest=2), None, add),
+        Operator("head", ("rb", x16), [("w", "w_head", wh)], [("logits", out)], vocabulary, whole, sq, store_logits, False)]
+    text += "".join(operator.devices() for operator in operators)
+    pieces, per_piece = len(down.pieces), down.pieces[0] // 8
+    activated = f"{per_piece}" if down.is_even else f"(l, t, s) -> ({per_piece}, {ff // 8} - s * {per_piece})"
+
+    def after_layer(at, _):
+        before = at.split(", ")[0]
+        return f"wait(%started[({at}) -> (t)], %added2[({at}) -> ({before} - 1 to {before}, t)])"
+
+    calls = qkv_.calls(after_layer, lambda at: f"notify(%projected[({at}) -> (l, t)])")
+    calls += out_.calls(lambda at, _: f"wait(%projected[({at}) -> (l, t)])", lambda at: f"notify(%added1[({at}) -> (l, t)])")
+    calls += gate_up.calls(lambda at, _: f"wait(%added1[({at}) -> (l, t)])",
+                           lambda at: f"notify(%activated[({at}) -> (l, t, j floordiv {per_piece})])")
+    calls += down.calls(lambda at, s: f"wait(%activated[({at}) -> (l, t, {s})])", lambda at: f"notify(%added2[({at}) -> (l, t)])")
     text += f"""
 evt.graph @decode_chain(%r: {xf}, %w_qkv: {wq} {{evt.immutable}}, %w_out: {wo} {{evt.immutable}},
                         %w_gate: {wg} {{evt.immutable}}, %w_up: {wg} {{evt.immutable}}, %w_down: {wd} {{evt.immutable}},
@@ -180,37 +273,21 @@ evt.graph @decode_chain(%r: {xf}, %w_qkv: {wq} {{evt.immutable}}, %w_out: {wo} {
     : {wq}, {wo}, {wg}, {wg}, {wd}
   %tiles = affine.apply affine_map<()[s0] -> (s0 ceildiv 8)>()[%tokens]
   %c_start = arith.constant {d // wide} : index
-  %c_qkv = arith.constant {qkv // 8} : index
-  %c_hidden = arith.constant {d // 8} : index
-  %c_feed = arith.constant {ff // 8} : index
   %c_pieces = arith.constant {pieces} : index
-  %c_head = arith.constant {vocabulary // 8} : index
   %rb = evt.alloc(%tokens) : {x16}
   %squares = evt.alloc(%tokens) : {sq}
   %q = evt.alloc(%tokens) : {q}
-  %h = evt.alloc(%tokens) : {h}{part_alloc}
+  %h = evt.alloc(%tokens) : {h}{"".join(operator.memory() for operator in operators)}
   %started = evt.event(%tiles) count({d // wide}) : !evt.event<?>
   %projected = evt.event(%layers, %tiles) count({qkv // 8}) : !evt.event<?x?>
   %added1 = evt.event(%layers, %tiles) count({d // 8}) : !evt.event<?x?>
-  %activated = evt.event(%layers, %tiles, %c_pieces) count({per_piece}) : !evt.event<?x?x?>
+  %activated = evt.event(%layers, %tiles, %c_pieces) count({activated}) : !evt.event<?x?x?>
   %added2 = evt.event(%layers, %tiles) count({d // 8}) : !evt.event<?x?>
 
   evt.call @start(%r, %rb, %squares) grid(%tiles, %c_start) notify(%started[(t, j) -> (t)])
     : ({xf}, {x16}, {sq})
-  evt.repeat %l to %layers {{
-    evt.call @qkv(%rb, %squares, %w_qkv, %q, %l) grid(%tiles, %c_qkv)
-      wait(%started[(l, t, j) -> (t)], %added2[(l, t, j) -> (l - 1 to l, t)]) notify(%projected[(l, t, j) -> (l, t)])
-      : ({x16}, {sq}, {wq}, {q}, index)
-    evt.call @out(%q, %w_out, %r, %rb, %squares, %l) grid(%tiles, %c_hidden)
-      wait(%projected[(l, t, j) -> (l, t)]) notify(%added1[(l, t, j) -> (l, t)])
-      : ({q}, {wo}, {xf}, {x16}, {sq}, index)
-    evt.call @gate_up(%rb, %squares, %w_gate, %w_up, %h, %l) grid(%tiles, %c_feed)
-      wait(%added1[(l, t, j) -> (l, t)]) notify(%activated[(l, t, j) -> (l, t, j floordiv {per_piece})])
-      : ({x16}, {sq}, {wg}, {wg}, {h}, index){down}
-  }}
-  evt.call @head(%rb, %squares, %w_head, %logits) grid(%tiles, %c_head)
-    wait(%started[(layers, t, j) -> (t)], %added2[(layers, t, j) -> (layers - 1 to layers, t)])
-    : ({x16}, {sq}, {wh}, {out})
+  evt.repeat %l to %layers {{{calls}
+  }}{head.calls(after_layer, lambda at: "", "layers, ")}
 }}
 """
     return text

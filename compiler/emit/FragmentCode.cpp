@@ -328,8 +328,13 @@ void FragmentCode::emitRows() {
         return;
       SmallVector<std::string> index{"g", "col"};
       std::string n = fresh("row");
-      out.line("const evt::FragmentRow<", cppType(t.getElementType()), ", ", t.getDimSize(1), "> ", n, "(",
-               scalar(memory), ", {", place(offsets, sizes, t, index), "});");
+      auto type = cast<MemRefType>(memory.getType());
+      int64_t width = type.getDimSize(type.getRank() - 1);
+      bool isWhole = !ShapedType::isDynamic(width) && width % 8 == 0 && roles::isDivisible(offsets.back(), 8);
+      if (isWhole)
+        wholeRows.push_back(cast<BlockArgument>(memory).getArgNumber());
+      out.line("const evt::", isWhole ? "WholeRow<" : "FragmentRow<", cppType(t.getElementType()), ", ",
+               t.getDimSize(1), "> ", n, "(", scalar(memory), ", {", place(offsets, sizes, t, index), "});");
       openRows[&op] = n;
     };
     if (auto load = dyn_cast<ir::LoadOp>(op); load && !load.getTable() && !load->use_empty())

@@ -43,6 +43,8 @@ public:
 
   /// Emits the whole body. False, with the reason, if something has no form on fragments; `out` is not to be used then.
   bool emit(std::string &why);
+  /// After `emit`: arguments of the device function whose elements are accessed by 16 bytes.
+  llvm::ArrayRef<unsigned> aligned() const { return wholeRows; }
   /// Emits what fills `kept`, by a warp for each row. False if nothing is kept.
   bool emitKeep();
 
@@ -83,6 +85,7 @@ private:
   llvm::SmallVector<mlir::BlockArgument> streaming;
   llvm::StringMap<std::string> known;                      // variables by value and index
   llvm::DenseMap<mlir::Operation *, std::string> openRows; // of a stack: the rows of loads and stores
+  llvm::SmallVector<unsigned> wholeRows;
   unsigned next = 0;
   bool keeps = false, isByRow = false;
   std::string reason, sums;

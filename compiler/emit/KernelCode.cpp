@@ -353,6 +353,33 @@ struct SharedMemory {
   /// Sums on their way to the epilogue: 4 results of 8 warps, 256 bytes a fragment.
   int64_t sumsBytes() const { return 4 * 8 * fragments * 256; }
   int64_t bytes() const { return tileSlots * tileStageBytes + slots * stageBytes + (slots ? sumsBytes() : 0) + tiles; }
+
+  /// Next to the tiles of other tasks. Not enough room is said in `why`.
+  SharedMemory(const StreamPlan &streams, const StreamPlan::Variant &variant, int64_t tiles, std::string &why)
+      : tiles(tiles) {
+    if (variant.tiles) {
+      // Next to a ring of weights it has to do with half of the room.
+      tileStageBytes = streams.tileStageBytes();
+      int64_t room = (cudaSharedBytes - cudaTileAlignment - tiles) / (variant.streams ? 2 : 1);
+      tileSlots = std::min(room / tileStageBytes, cudaMostTileSlots);
+      if (tileSlots < 2)
+        why = num(room) + " bytes of a block's shared memory for the tiles of products, required at least " +
+              num(2 * tileStageBytes);
+    }
+    if (variant.streams) {
+      stageBytes = streams.stageBytes();
+      fragments = streams.fragments();
+      int64_t room = cudaSharedBytes - tiles - tileSlots * tileStageBytes - sumsBytes();
+      slots = std::min(room, cudaRingBytes) / stageBytes;
+      if (slots < 4)
+        why = num(room) + " bytes of a block's shared memory for weights, required at least " + num(4 * stageBytes);
+    }
+  }
+  std::string text() const {
+    return "{" + num(slots) + ", " + num(stageBytes) + ", " +
+           (slots ? "evt::stages_in_flight(EVT_IN_FLIGHT_BYTES, " + num(stageBytes) + ", " + num(slots) + ")" : "0") +
+           ", " + num(fragments) + ", " + num(tileSlots) + ", " + num(tileStageBytes) + "}";
+  }
 };
 
 void emitCudaLaunch(const ir::Signature &s, const StreamPlan &streams, CodeWriter &out) {
@@ -371,18 +398,15 @@ void emitCudaLaunch(const ir::Signature &s, const StreamPlan &streams, CodeWrite
   out.line();
 }
 
-void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const SharedMemory &shared, bool hasDynamic,
+void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std::string &layout, bool hasDynamic,
                    int64_t collected, CodeWriter &out) {
   const ir::Signature &s = graph.signature;
+  bool isMixed = streams.streams() && streams.tiles();
   out.line("/// What the roles of a block do: see device/cuda/kernel.h.");
   out.line("struct Kernel {");
   out.line("static constexpr bool dynamic = Code::dynamic;");
   out.line("static constexpr int collected = ", collected, ", row_pieces = ", streams.rowPieces(), ";");
-  out.line("static constexpr evt::SharedLayout layout{", shared.slots, ", ", shared.stageBytes, ", ",
-           shared.slots
-               ? "evt::stages_in_flight(EVT_IN_FLIGHT_BYTES, " + num(shared.stageBytes) + ", " + num(shared.slots) + ")"
-               : "0",
-           ", ", shared.fragments, ", ", shared.tileSlots, ", ", shared.tileStageBytes, "};");
+  out.line("static constexpr evt::SharedLayout layout", layout, ";");
   out.line("static __device__ __forceinline__ void schedule(evt::DynamicWorker &w, const Program &P) {");
   out.line("if constexpr (Schedule == EVT_STATIC) run_static(w, P);");
   out.line("else if constexpr (Schedule == EVT_TICKET) run_ticket(w, P);");
@@ -390,9 +414,13 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const Shar
     out.line("else run_dynamic(w, P);");
   out.line("}");
   auto cases = [&](TaskForm form, auto text) {
+    const char *guard = !isMixed                     ? ""
+                        : form == TaskForm::streamed ? "if constexpr (Streams) "
+                        : form == TaskForm::tiled    ? "if constexpr (Tiles) "
+                                                     : "";
     for (unsigned k = 0; k < s.calls.size(); ++k)
       if (streams.calls[k].form == form)
-        out.line("case ", k, ": ", text(num(k)));
+        out.line("case ", k, ": ", guard, text(num(k)), *guard ? " else break;" : "");
   };
   out.line("static __device__ __forceinline__ bool execute(evt::DynamicWorker &w, const Program &P, const evt::Task "
            "&task) {");
@@ -460,7 +488,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   StreamPlan streams(graph);
   CodeWriter out;
   out.line(headline(graph, "as one persistent kernel for CUDA"));
-  if (streams.tiles())
+  if (streams.tiles() && !streams.streams())
     out.line("#define EVT_TICKETS_AHEAD 1 // tasks are long: who has many of them in hand ends late");
   out.line("#include \"device/cuda/kernel.h\"");
   includeForeign(graph, out);
@@ -484,63 +512,68 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   out.line("/// Everything that tasks do, once for each schedule: a kernel holds the code of one, since what it does "
            "once a");
   out.line("/// phase must come from the instruction cache.");
-  out.line("template <uint32_t Schedule> struct Code {");
+  bool isMixed = streams.streams() && streams.tiles();
+  if (isMixed)
+    out.line("/// A launch has no tasks that stream, or none that multiply tiles, where Streams or Tiles is false.");
+  out.line("template <uint32_t Schedule", isMixed ? ", bool Streams, bool Tiles" : "", "> struct Code {");
   out.line("static constexpr bool dynamic = Schedule == EVT_DYNAMIC;");
   out.line();
-  SharedMemory shared;
-  if (!emitDevices(graph, Target::cuda, &streams, out, shared.tiles))
+  int64_t tiles = 0;
+  if (!emitDevices(graph, Target::cuda, &streams, out, tiles))
     return {};
-  if (streams.tiles()) {
-    // Next to a ring of weights it has to do with half of the room.
-    shared.tileStageBytes = streams.tileStageBytes();
-    int64_t room = (cudaSharedBytes - cudaTileAlignment - shared.tiles) / (streams.streams() ? 2 : 1);
-    shared.tileSlots = std::min(room / shared.tileStageBytes, cudaMostTileSlots);
-    if (shared.tileSlots < 2) {
+  auto variants = streams.variants([&](unsigned a, unsigned b) { return !facts.apart.empty() && facts.apart[a][b]; });
+  std::string layout;
+  for (const StreamPlan::Variant &variant : variants) {
+    std::string why;
+    SharedMemory shared(streams, variant, tiles, why);
+    if (!why.empty()) {
       ir::GraphOp op = s.graph;
-      op.emitOpError("leaves ") << room << " bytes of a block's shared memory for the tiles of products, required at "
-                                << "least " << 2 * shared.tileStageBytes << ": use smaller tiles";
+      op.emitOpError("leaves ") << why << ": use smaller tiles";
       return {};
     }
+    kernel.variants.push_back({variant.name.empty() ? "" : "_" + variant.name,
+                               variant.streams ? cudaStreamingThreads : cudaThreads, shared.bytes(),
+                               streams.without(variant)});
+    std::string condition =
+        std::string(variant.streams ? "Streams" : "!Streams") + (variant.tiles ? " && Tiles" : " && !Tiles");
+    if (variant.name.empty())
+      layout = shared.text();
+    else if (&variant == &variants.back())
+      layout += "evt::SharedLayout" + shared.text();
+    else
+      layout += (layout.empty() ? " = " : "") + condition + " ? evt::SharedLayout" + shared.text() + " : ";
   }
-  if (streams.streams()) {
-    shared.stageBytes = streams.stageBytes();
-    shared.fragments = streams.fragments();
-    int64_t room = cudaSharedBytes - shared.tiles - shared.tileSlots * shared.tileStageBytes - shared.sumsBytes();
-    shared.slots = std::min(room, cudaRingBytes) / shared.stageBytes;
-    if (shared.slots < 4) {
-      ir::GraphOp op = s.graph;
-      op.emitOpError("leaves ") << room << " bytes of a block's shared memory for weights, required at least "
-                                << 4 * shared.stageBytes << ": use smaller tiles";
-      return {};
-    }
-  }
-  kernel.sharedBytes = shared.bytes();
   emitStreamBodies(graph, streams, out);
   emitTiledBodies(graph, streams, out);
   emitOrder(graph, facts, streams.forms(), &streams, out);
   bool hasDynamic = facts.dynamicRefusal().empty();
-  emitCudaRoles(graph, streams, shared, hasDynamic, collected, out);
+  emitCudaRoles(graph, streams, layout, hasDynamic, collected, out);
   out.line("};");
   out.line("} // namespace");
   out.line();
-  kernel.threads = streams.streams() ? cudaStreamingThreads : cudaThreads;
-  std::string threads = std::string("evt::block_threads(") + (streams.streams() ? "true" : "false") + ")";
-  out.line("static_assert(", threads, " == ", kernel.threads, " && evt::Task::max_coords == ", cudaCoordLimit, ");");
+  out.line("static_assert(evt::Task::max_coords == ", cudaCoordLimit, ");");
   out.line("static_assert(evt::packed_rows == ", layout::packedRows,
            " && evt::packed_columns == ", layout::packedColumns, ");");
-  out.line("static_assert(Code<EVT_STATIC>::Kernel::layout.tiles() + ", shared.tiles, " == ", kernel.sharedBytes, ");");
-  for (auto [name, constant] :
-       {std::pair("static", "EVT_STATIC"), {"ticket", "EVT_TICKET"}, {"dynamic", "EVT_DYNAMIC"}}) {
-    if (StringRef(name) == "dynamic" && !hasDynamic)
-      continue;
-    out.line("extern \"C\" __global__ void __launch_bounds__(", threads, ", 1) ", defaultEntry, "_", name,
-             "(const __grid_constant__ Launch launch) {");
-    out.line("evt::run_block<Code<", constant, ">::Kernel, Program>(launch);");
-    out.line("}");
+  for (auto [variant, made] : llvm::zip(variants, kernel.variants)) {
+    auto yes = [](bool b) { return b ? "true" : "false"; };
+    std::string uses = isMixed ? std::string(", ") + yes(variant.streams) + ", " + yes(variant.tiles) : "";
+    std::string threads = std::string("evt::block_threads(") + yes(variant.streams) + ")";
+    out.line("static_assert(", threads, " == ", made.threads, " && Code<EVT_STATIC", uses,
+             ">::Kernel::layout.tiles() + ", tiles, " == ", made.sharedBytes, ");");
+    for (auto [name, constant] :
+         {std::pair("static", "EVT_STATIC"), {"ticket", "EVT_TICKET"}, {"dynamic", "EVT_DYNAMIC"}}) {
+      if (StringRef(name) == "dynamic" && !hasDynamic)
+        continue;
+      out.line("extern \"C\" __global__ void __launch_bounds__(", threads, ", 1) ", defaultEntry, "_", name,
+               made.suffix, "(const __grid_constant__ Launch launch) {");
+      out.line("evt::run_block<typename Code<", constant, uses, ">::Kernel, Program>(launch);");
+      out.line("}");
+    }
   }
   kernel.source = out.take();
   kernel.packed = streams.packed;
   kernel.maps = streams.maps;
+  kernel.aligned = streams.aligned;
 
   CodeWriter host;
   host.line(headline(graph, "for the host: what each task waits for and notifies"));

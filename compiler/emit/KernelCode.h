@@ -15,6 +15,7 @@ struct ScheduleFacts {
   Triggers triggers;
   std::vector<unsigned> sharedTail;     // of each call: last coordinates that do not change what a task waits for
   std::vector<bool> mayStartReady;      // of each call: some task might wait for nothing
+  std::vector<std::vector<bool>> apart; // of two calls: no launch has tasks of both
   std::vector<std::string> obligations; // by name, for the manifest
   bool verified = false;                // obligations are all that is not proved
 
@@ -33,9 +34,15 @@ std::string emitKernel(const GraphCode &graph, const ScheduleFacts &facts, const
 struct CudaKernel {
   std::string source;  // empty after a diagnostic
   std::string explain; // a host library that enumerates tasks, for the watchdog's report
-  int64_t threads = 0, sharedBytes = 0;
-  std::vector<unsigned> packed; // graph arguments whose last two dimensions are tiles of 8 x 32
+  struct Variant {
+    std::string suffix; // what follows the schedule in the kernels' names
+    int64_t threads = 0, sharedBytes = 0;
+    std::vector<unsigned> without; // calls that have no tasks where it is launched
+  };
+  std::vector<Variant> variants; // the first whose calls have no tasks is launched
+  std::vector<unsigned> packed;  // graph arguments whose last two dimensions are tiles of 8 x 32
   std::vector<StreamPlan::Map> maps;
+  std::vector<unsigned> aligned; // memories that must begin at a multiple of 16 bytes
 };
 CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts);
 

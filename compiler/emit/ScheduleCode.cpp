@@ -197,7 +197,7 @@ void emitTasks(const GraphCode &graph, const TaskForms &forms, CodeWriter &out) 
     if (form == TaskForm::handedOver)
       emitHandedTask(graph, k, groups, args, out);
     else if (form == TaskForm::tiled)
-      emitTiledHandOver(graph, k, out);
+      emitTiledHandOver(graph, k, llvm::is_contained(forms, TaskForm::streamed), out);
     else if (form == TaskForm::onTheSpot || form == TaskForm::reported)
       emitTaskOnTheSpot(graph, k, groups,
                         form == TaskForm::reported ? "" : "body_" + op.getCallee().str() + "(w" + args + ");", out);

@@ -27,19 +27,22 @@ struct StreamPlan {
     std::vector<unsigned> passes;
     std::optional<roles::TiledProduct> tiled; // of a call that multiplies tiles
     std::string whyNotTiled;
+    std::vector<unsigned> aligned; // of such a call: arguments that are accessed by 16 bytes
   };
   std::vector<Call> calls;
   /// The call that the completion of an event's element runs on the spot.
   std::map<unsigned, unsigned> onCompletion;
   /// Graph arguments whose last two dimensions are packed as tiles of 8 x 32.
   std::vector<unsigned> packed;
-  /// Tensors as the copy engine fetches them: 64 columns of so many rows at a time.
+  /// Tensors as the copy engine fetches them: 64 columns of so many rows at a time, of packed ones whole tiles.
   struct Map {
     unsigned memory;
     int64_t rows;
     bool operator==(const Map &other) const { return memory == other.memory && rows == other.rows; }
   };
   std::vector<Map> maps;
+  /// Memories that must begin at a multiple of 16 bytes.
+  std::vector<unsigned> aligned;
   /// The number of the map through which a call of form `tiled` fetches an operand.
   unsigned mapOf(const GraphCode &graph, unsigned call, ir::LoadOp operand) const;
 
@@ -55,6 +58,17 @@ struct StreamPlan {
   int64_t rowPieces() const;  // of the deepest product
   bool tiles() const;
   int64_t tileStageBytes() const; // the largest
+
+  /// A kernel without the code of calls that have no tasks in its launches: what streams and what multiplies tiles
+  /// want the same registers and shared memory.
+  struct Variant {
+    std::string name; // empty if there is one for all launches
+    bool streams, tiles;
+  };
+  /// Those that have fewer tasks first. `areApart(a, b)` says that two calls never have tasks in the same launch.
+  std::vector<Variant> variants(llvm::function_ref<bool(unsigned, unsigned)> areApart) const;
+  /// Calls that a variant has no code for.
+  std::vector<unsigned> without(const Variant &variant) const;
 
   /// For people: how each call runs on CUDA, and why one does not stream.
   std::string text(const GraphCode &graph) const;

@@ -10,6 +10,9 @@ namespace evt::emit {
 
 namespace {
 
+/// Of a stage: the lane that issues copies takes about 0.1 us for one, whatever its size.
+constexpr int64_t wantedTileStageBytes = 48 << 10;
+
 bool readsTables(ir::CallOp call) {
   return call.getProtocol().walk([](ir::ReadOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
@@ -34,6 +37,10 @@ StreamPlan::StreamPlan(const GraphCode &graph) : calls(graph.signature.calls.siz
   dropUnpackable(graph);
   findInlined(graph);
   listMaps(graph);
+  int64_t stage = std::max(tileStageBytes(), wantedTileStageBytes);
+  for (Call &call : calls)
+    if (call.tiled)
+      call.tiled->fill(stage);
 }
 
 void StreamPlan::matchProducts(const GraphCode &graph) {
@@ -61,7 +68,7 @@ void StreamPlan::matchProducts(const GraphCode &graph) {
       continue;
     }
     auto tiled = roles::matchTiledProduct(device, plan.whyNotTiled);
-    if (tiled && hasStackForm(device, *tiled, plan.whyNotTiled)) {
+    if (tiled && hasStackForm(device, *tiled, plan.aligned, plan.whyNotTiled)) {
       plan.tiled = tiled;
       plan.form = TaskForm::tiled;
     }
@@ -85,9 +92,15 @@ void StreamPlan::listMaps(const GraphCode &graph) {
       continue;
     SmallVector<ir::LoadOp> operands{call.tiled->rows};
     operands.append(call.tiled->weights.begin(), call.tiled->weights.end());
-    for (ir::LoadOp operand : operands)
-      if (Map map = mapFor(graph.signature, k, operand); !llvm::is_contained(maps, map))
+    for (ir::LoadOp operand : operands) {
+      Map map = mapFor(graph.signature, k, operand);
+      if (!llvm::is_contained(maps, map))
         maps.push_back(map);
+      aligned.push_back(map.memory); // for the copy engine
+    }
+    ir::CallOp op = graph.signature.calls[k];
+    for (unsigned argument : call.aligned)
+      aligned.push_back(graph.signature.memoryOf(op.getArgs()[argument]));
   }
 }
 
@@ -95,26 +108,45 @@ unsigned StreamPlan::mapOf(const GraphCode &graph, unsigned k, ir::LoadOp operan
   return llvm::find(maps, mapFor(graph.signature, k, operand)) - maps.begin();
 }
 
-/// A packed tensor must be read as weights wherever it is read.
+/// A packed tensor must be read as weights wherever it is read. A product of tiles reads all its weights from packed
+/// tensors or none, and is no reason to pack one.
 void StreamPlan::dropUnpackable(const GraphCode &graph) {
   const ir::Signature &s = graph.signature;
   auto isWeight = [&](unsigned k, unsigned argument) {
-    if (calls[k].form != TaskForm::streamed)
-      return false;
     ir::CallOp call = s.calls[k];
     BlockArgument memory = ir::calleeOf(call).getBody().getArgument(argument);
     return llvm::all_of(memory.getUsers(), [&](Operation *user) {
-      return llvm::any_of(calls[k].product->weights, [&](roles::StreamedProduct::Weight w) { return w.load == user; });
+      if (calls[k].form == TaskForm::tiled)
+        return calls[k].tiled->mayBePacked && llvm::is_contained(calls[k].tiled->weights, user);
+      return calls[k].form == TaskForm::streamed &&
+             llvm::any_of(calls[k].product->weights, [&](roles::StreamedProduct::Weight w) { return w.load == user; });
     });
   };
   for (bool changed = true; changed;) {
     changed = false;
-    llvm::SmallDenseSet<Value> unpackable, weights;
+    llvm::SmallDenseSet<Value> unpackable, streamed;
     for (unsigned k = 0; k < calls.size(); ++k) {
       ir::CallOp call = s.calls[k];
-      for (auto [i, a] : llvm::enumerate(call.getArgs()))
-        if (isa<MemRefType>(a.getType()))
-          (isWeight(k, i) ? weights : unpackable).insert(a);
+      for (auto [i, a] : llvm::enumerate(call.getArgs())) {
+        if (!isa<MemRefType>(a.getType()))
+          continue;
+        if (!isWeight(k, i))
+          unpackable.insert(a);
+        else if (calls[k].form == TaskForm::streamed)
+          streamed.insert(a);
+      }
+    }
+    for (unsigned k = 0; k < calls.size(); ++k) {
+      if (calls[k].form != TaskForm::tiled)
+        continue;
+      ir::CallOp call = s.calls[k];
+      SmallVector<Value> weights;
+      for (ir::LoadOp load : calls[k].tiled->weights)
+        weights.push_back(call.getArgs()[cast<BlockArgument>(load.getMemory()).getArgNumber()]);
+      calls[k].tiled->isPacked =
+          llvm::all_of(weights, [&](Value w) { return streamed.contains(w) && !unpackable.contains(w); });
+      if (!calls[k].tiled->isPacked)
+        unpackable.insert(weights.begin(), weights.end());
     }
     packed.clear();
     for (unsigned k = 0; k < calls.size(); ++k)
@@ -286,6 +318,27 @@ int64_t StreamPlan::tileStageBytes() const {
   return n;
 }
 
+std::vector<StreamPlan::Variant> StreamPlan::variants(llvm::function_ref<bool(unsigned, unsigned)> areApart) const {
+  if (!streams() || !tiles())
+    return {{"", streams(), tiles()}};
+  std::vector<Variant> all{{"streams", true, false}, {"tiles", false, true}};
+  bool apart = true;
+  for (unsigned a = 0; a < calls.size(); ++a)
+    for (unsigned b = 0; b < calls.size(); ++b)
+      apart &= calls[a].form != TaskForm::streamed || calls[b].form != TaskForm::tiled || areApart(a, b);
+  if (!apart)
+    all.push_back({"both", true, true});
+  return all;
+}
+
+std::vector<unsigned> StreamPlan::without(const Variant &variant) const {
+  std::vector<unsigned> absent;
+  for (auto [k, call] : llvm::enumerate(calls))
+    if ((call.form == TaskForm::streamed && !variant.streams) || (call.form == TaskForm::tiled && !variant.tiles))
+      absent.push_back(k);
+  return absent;
+}
+
 std::string StreamPlan::text(const GraphCode &graph) const {
   const ir::Signature &s = graph.signature;
   ir::GraphOp graphOp = s.graph;
@@ -308,7 +361,8 @@ std::string StreamPlan::text(const GraphCode &graph) const {
       for (ir::LoadOp load : p.weights)
         operands += ", " + name(load);
       out += "multiplies tiles\n  loader    " + operands + ": stages of " + std::to_string(p.stageBytes()) +
-             " bytes, 64 columns of K each\n  compute   " + std::to_string(p.tileRows) + " x " +
+             " bytes, " + std::to_string(p.chunks * roles::chunkColumns) + " columns of K each" +
+             (p.isPacked ? ", from packed weights" : "") + "\n  compute   " + std::to_string(p.tileRows) + " x " +
              std::to_string(p.allColumns()) + " sums, " + std::to_string(p.pieces() * p.allColumns() / 2) +
              " a thread\n";
       continue;

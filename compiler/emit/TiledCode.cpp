@@ -15,7 +15,7 @@ std::string num(int64_t n) { return std::to_string(n); }
 
 /// The epilogue of a task, on the sums of one fragment.
 bool emitStack(ir::DeviceOp device, const roles::TiledProduct &product, ArrayRef<std::string> names, CodeWriter &out,
-               std::string &why) {
+               std::vector<unsigned> &aligned, std::string &why) {
   FragmentCode code(device, names, out, product.tileRows);
   unsigned first = 0;
   scf::ForOp loop = product.loop;
@@ -23,7 +23,9 @@ bool emitStack(ir::DeviceOp device, const roles::TiledProduct &product, ArrayRef
     code.setFragments(result, first);
     first += columns / 4;
   }
-  return code.emit(why);
+  bool ok = code.emit(why);
+  aligned.assign(code.aligned().begin(), code.aligned().end());
+  return ok;
 }
 
 /// A tile's place for the copy engine, columns first; `k` is the place along K within the loop.
@@ -38,12 +40,12 @@ void emitFeed(ir::DeviceOp device, const roles::TiledProduct &product, CodeWrite
   Parameters parameters(device);
   std::string name = device.getSymName().str(), maps;
   scf::ForOp loop = product.loop;
-  out.line("// ", name, ", both roles: stages along K");
+  out.line("// ", name, ", both roles: stages along K, of ", product.chunks * roles::chunkColumns, " columns");
   out.line("EVT_FORCED int64_t stages_", name, "(", parameters.list.substr(2), ") {");
   {
     IndexCode index(device, parameters, out);
     out.line("return evt::tile_stages(", index.name(loop.getLowerBound()), ", ", index.name(loop.getUpperBound()), ", ",
-             product.step, ");");
+             product.step, ")", product.chunks > 1 ? " / " + num(product.chunks) : "", ";");
   }
   out.line("}");
   for (unsigned w = 0; w < product.weights.size(); ++w)
@@ -55,14 +57,17 @@ void emitFeed(ir::DeviceOp device, const roles::TiledProduct &product, CodeWrite
   index.set(loop.getInductionVar(), index.name(loop.getLowerBound()));
   index.emit(*loop.getBody());
   out.line("ring.send(stages, ", product.stageBytes(), ", [&](uint32_t to, evt::ptx::Barrier arrived, int stage) {");
-  out.line("const int k = stage * 64;");
+  out.line("#pragma unroll");
+  out.line("for (int chunk = 0; chunk < ", product.chunks, "; ++chunk, to += ", product.chunkBytes(), ") {");
+  out.line("const int k = (stage * ", product.chunks, " + chunk) * ", roles::chunkColumns, ";");
   out.line("evt::ptx::tensor_load(to, rows, arrived", coordinates(index, product.rows), ");");
   int64_t at = product.tileRows;
   for (auto [w, load] : llvm::enumerate(product.weights)) {
-    out.line("evt::ptx::tensor_load(to + ", at * roles::stageColumns * 2, ", w", w, ", arrived",
-             coordinates(index, load), ");");
+    out.line("evt::ptx::", product.isPacked ? "packed_load" : "tensor_load", "(to + ", at * roles::chunkColumns * 2,
+             ", w", w, ", arrived", coordinates(index, load), ");");
     at += product.columns[w];
   }
+  out.line("}");
   out.line("});");
   out.line("}");
 }
@@ -70,6 +75,7 @@ void emitFeed(ir::DeviceOp device, const roles::TiledProduct &product, CodeWrite
 void emitFinish(ir::DeviceOp device, const roles::TiledProduct &product, CodeWriter &out) {
   Parameters parameters(device);
   std::string name = device.getSymName().str(), why;
+  std::vector<unsigned> aligned;
   out.line("// ", name, ", compute: what follows the product");
   out.line("EVT_FORCED void finish_", name, "(const float (&sums)[", product.pieces(), "][", product.allColumns() / 2,
            "]", parameters.list, ") {");
@@ -78,7 +84,7 @@ void emitFinish(ir::DeviceOp device, const roles::TiledProduct &product, CodeWri
   out.line("for (int h = 0; h < ", 2 * product.pieces(), "; ++h) {");
   out.line("const int g = evt::tile_row<", product.tileRows, ">(h);");
   out.line("const auto s = [&](int n) { return sums[h / 2][n / 2 * 4 + h % 2 * 2 + n % 2]; };");
-  emitStack(device, product, parameters.names, out, why);
+  emitStack(device, product, parameters.names, out, aligned, why);
   out.line("}");
   out.line("}");
 }
@@ -101,10 +107,11 @@ void emitLoad(const GraphCode &graph, const StreamPlan &plan, unsigned k, CodeWr
 
 } // namespace
 
-bool hasStackForm(ir::DeviceOp device, const roles::TiledProduct &product, std::string &why) {
+bool hasStackForm(ir::DeviceOp device, const roles::TiledProduct &product, std::vector<unsigned> &aligned,
+                  std::string &why) {
   CodeWriter scratch;
   std::vector<std::string> names(device.getBody().getNumArguments(), "x");
-  return emitStack(device, product, names, scratch, why);
+  return emitStack(device, product, names, scratch, aligned, why);
 }
 
 void emitTiledBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out) {
@@ -122,9 +129,11 @@ void emitTiledBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter 
   }
 }
 
-void emitTiledHandOver(const GraphCode &graph, unsigned k, CodeWriter &out) {
+void emitTiledHandOver(const GraphCode &graph, unsigned k, bool mayBeAbsent, CodeWriter &out) {
   std::string list = graph.coordNames(k);
   out.line("template <class Use> EVT_FORCED bool task_", k, "(Use &use, const Program &P", graph.coordParams(k), ") {");
+  if (mayBeAbsent)
+    out.line("if constexpr (!Tiles) return true; // it has no tasks");
   out.line("const int64_t task = linear_", k, "(P", list, ");");
   out.line("if (!evt::pass_ahead<dynamic>(use.w, ", k, ", task, [&](auto &ahead) { return waits_", k, "(ahead, P", list,
            "); })) return false;");
@@ -147,7 +156,8 @@ void emitTiledTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter &
     for (auto [d, c] : llvm::enumerate(graph.coordList(k)))
       out.line("[[maybe_unused]] const int64_t ", c, " = task.coord[", d, "];");
     out.line("return evt::run_tiled<dynamic, ", product.tileRows, ", ", product.allColumns(), ", ",
-             product.isBfloat16 ? "true" : "false", ">(");
+             product.isBfloat16 ? "true" : "false", ", ", product.isPacked ? "true" : "false", ", ", product.chunks,
+             ">(");
     out.line("    w, task, P.c", k, "_first + task.index, stages_", device, "(", args.substr(2), "),");
     out.line("    [&](const auto &sums) { finish_", device, "(sums", args, "); },");
     out.line("    [&] {");

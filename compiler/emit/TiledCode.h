@@ -8,12 +8,14 @@
 namespace evt::emit {
 
 /// Whether everything but the products has a form on the registers that hold the sums.
-bool hasStackForm(ir::DeviceOp device, const roles::TiledProduct &product, std::string &why);
+bool hasStackForm(ir::DeviceOp device, const roles::TiledProduct &product, std::vector<unsigned> &aligned,
+                  std::string &why);
 
 /// `feed_D`, `stages_D` and `finish_D` of the device functions, `load_K` of the calls.
 void emitTiledBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out);
 /// `task_K`: what control does for a task, the loader's part included.
-void emitTiledHandOver(const GraphCode &graph, unsigned call, CodeWriter &out);
+/// With `mayBeAbsent` there are kernels without it.
+void emitTiledHandOver(const GraphCode &graph, unsigned call, bool mayBeAbsent, CodeWriter &out);
 /// `execute_K`.
 void emitTiledTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out);
 

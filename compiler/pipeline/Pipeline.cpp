@@ -58,10 +58,32 @@ constexpr int64_t sharedBytesOfBlock = 227 << 10;
 /// Registers that a thread keeps in memory before it is worth a word: a few around a loop cost nothing.
 constexpr int64_t spillWorthAWord = 256;
 
+/// How a block is launched: the same for all kernels, or for those of each variant.
+void stateVariants(nlohmann::ordered_json &cuda, ArrayRef<emit::CudaKernel::Variant> variants) {
+  for (const emit::CudaKernel::Variant &variant : variants) {
+    nlohmann::ordered_json block = {{"threads", variant.threads}, {"shared_bytes", variant.sharedBytes}};
+    if (variants.size() == 1) {
+      cuda = block;
+      return;
+    }
+    block["suffix"] = variant.suffix;
+    block["without"] = variant.without;
+    cuda["variants"].push_back(block);
+  }
+}
+
+int64_t sharedBytesOf(const nlohmann::ordered_json &cuda, StringRef kernel) {
+  if (cuda.contains("variants"))
+    for (const nlohmann::ordered_json &variant : cuda["variants"])
+      if (kernel.ends_with(variant["suffix"].get<std::string>()))
+        return variant["shared_bytes"];
+  return cuda.value("shared_bytes", int64_t(0));
+}
+
 /// Why the kernels do not fit, or an empty string. Notes what they need in the manifest.
 std::string checkBudgets(ArrayRef<KernelResources> kernels, nlohmann::ordered_json &manifest, std::string &warning) {
-  int64_t tiles = manifest["cuda"].value("shared_bytes", int64_t(0));
   for (const KernelResources &k : kernels) {
+    int64_t tiles = sharedBytesOf(manifest["cuda"], k.kernel);
     manifest["cuda"]["resources"][k.kernel] = {{"registers", k.registers},
                                                {"spilled_bytes", k.spilledBytes},
                                                {"barriers", k.barriers},
@@ -193,15 +215,14 @@ LogicalResult lower(Program &program, const Options &options) {
       program.explain = kernel.explain;
       program.manifest["target"] = "cuda";
       program.manifest["kernel"] = "explain.so";
-      program.manifest["cuda"] = {{"threads", kernel.threads}, {"shared_bytes", kernel.sharedBytes}};
+      stateVariants(program.manifest["cuda"], kernel.variants);
       emit::statePacked(program.manifest, graph, kernel.packed);
-      for (const emit::StreamPlan::Map &map : kernel.maps) {
+      for (const emit::StreamPlan::Map &map : kernel.maps)
         program.manifest["cuda"]["tensor_maps"].push_back(
-            {{"memory", map.memory}, {"box", {map.rows, roles::stageColumns}}});
-        auto &memory = program.manifest["memories"][map.memory];
-        if (memory.contains("argument"))
-          program.manifest["arguments"][memory["argument"].get<unsigned>()]["align"] = 16; // the copy engine's
-      }
+            {{"memory", map.memory}, {"box", {map.rows, roles::chunkColumns}}});
+      for (unsigned m : kernel.aligned)
+        if (auto &memory = program.manifest["memories"][m]; memory.contains("argument"))
+          program.manifest["arguments"][memory["argument"].get<unsigned>()]["align"] = 16;
     } else {
       program.source = emit::emitKernel(graph, program.facts);
     }

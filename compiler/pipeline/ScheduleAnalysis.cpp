@@ -46,6 +46,14 @@ bool knownAfterGuard(const Extraction &model, int event, Value guard) {
 
 LogicalResult analyseSchedules(const Extraction &model, emit::ScheduleFacts &facts) {
   const ir::Signature &s = model.signature;
+  std::vector<isl::set> shapes; // for which a call has tasks
+  for (const Call &call : model.graph.calls)
+    shapes.push_back(call.domain.params().intersect(model.graph.context));
+  for (const isl::set &mine : shapes) {
+    auto &apart = facts.apart.emplace_back();
+    for (const isl::set &other : shapes)
+      apart.push_back(mine.intersect(other).is_empty());
+  }
   for (unsigned k = 0; k < s.calls.size(); ++k) {
     ir::CallOp call = s.calls[k];
     facts.carried.push_back(carriedCoordinates(model.graph, k));

@@ -1,6 +1,7 @@
 #include "TiledProduct.h"
 
 #include "compiler/ir/Signature.h"
+#include "compiler/layout/PackedWeights.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -24,9 +25,9 @@ public:
       return no("it has no single loop along K"), std::nullopt;
     plan.loop = *loops.begin();
     auto step = ir::constantOf(plan.loop.getStep());
-    if (!step || *step % stageColumns)
+    if (!step || *step % chunkColumns)
       return no("its step along K is " + (step ? std::to_string(*step) : "not constant") + ", required a multiple of " +
-                std::to_string(stageColumns)),
+                std::to_string(chunkColumns)),
              std::nullopt;
     plan.step = *step;
     if (!isArithmetic(plan.loop.getLowerBound()) || !isArithmetic(plan.loop.getUpperBound()))
@@ -74,6 +75,7 @@ private:
     plan.rows = rows;
     if (!matchOperand(rows) || !matchOperand(weights))
       return false;
+    plan.mayBePacked &= isOfPackedTiles(weights);
     auto a = cast<RankedTensorType>(rows.getTile().getType()), b = cast<RankedTensorType>(weights.getTile().getType());
     if (a.getElementType() != b.getElementType())
       return no("rows and weights have different types");
@@ -113,6 +115,16 @@ private:
     return true;
   }
 
+  /// The copy engine sees a packed tensor with two dimensions more.
+  static bool isOfPackedTiles(ir::LoadOp load) {
+    auto type = cast<MemRefType>(load.getMemory().getType());
+    int64_t rank = type.getRank(), height = type.getDimSize(rank - 2), width = type.getDimSize(rank - 1);
+    auto offsets = load.getOffsets();
+    return rank + 2 <= mostDimensions && !ShapedType::isDynamic(height) && height % layout::packedRows == 0 &&
+           width % layout::packedColumns == 0 && isDivisible(offsets[rank - 2], layout::packedRows) &&
+           isDivisible(offsets[rank - 1], layout::packedColumns);
+  }
+
   ir::DeviceOp device;
   std::string &why;
   TiledProduct plan;
@@ -120,6 +132,15 @@ private:
 };
 
 } // namespace
+
+void TiledProduct::fill(int64_t stageBytes) {
+  auto lower = ir::constantOf(loop.getLowerBound()), upper = ir::constantOf(loop.getUpperBound());
+  if (!lower || !upper || *upper <= *lower || (*upper - *lower) % chunkColumns)
+    return;
+  chunks = stageBytes / chunkBytes();
+  while ((*upper - *lower) / chunkColumns % chunks)
+    --chunks;
+}
 
 std::optional<TiledProduct> matchTiledProduct(ir::DeviceOp device, std::string &why) {
   return Matcher(device, why).match();

@@ -18,7 +18,8 @@
 //   }
 //
 // M is 64, 128 or 256, S a multiple of 64; all N together, times M / 128, are at most 256. Operands may be arguments or
-// buffers that earlier tasks write. Rows, columns and K may end anywhere: what lies outside is zero.
+// buffers that earlier tasks write. Rows, columns and K may end anywhere: what lies outside is zero. Weights that other
+// calls stream are packed; tiles that begin and end with packed ones are fetched from there as well.
 #pragma once
 
 #include "compiler/roles/Operands.h"
@@ -30,8 +31,8 @@
 
 namespace evt::roles {
 
-/// Columns of K in a stage: 128 bytes, the width of the swizzle.
-inline constexpr int64_t stageColumns = 64;
+/// Columns of K that are fetched at once: 128 bytes, the width of the swizzle.
+inline constexpr int64_t chunkColumns = 64;
 /// Rows that a group of four warps multiplies at once, and how many such groups there are.
 inline constexpr int64_t groupRows = 64, rowGroups = 2;
 /// Sums that a thread may hold.
@@ -45,6 +46,9 @@ struct TiledProduct {
   int64_t tileRows = 0;            // M
   std::vector<int64_t> columns;    // N of each accumulator
   bool isBfloat16 = true;
+  bool mayBePacked = true; // the weights' tiles are whole packed tiles
+  bool isPacked = false;   // they are, since other calls stream them
+  int64_t chunks = 1;      // of K, that are a stage
 
   int64_t allColumns() const {
     int64_t n = 0;
@@ -54,7 +58,10 @@ struct TiledProduct {
   }
   /// Pieces of 64 rows that each group of warps has.
   int64_t pieces() const { return (tileRows + groupRows * rowGroups - 1) / (groupRows * rowGroups); }
-  int64_t stageBytes() const { return (tileRows + allColumns()) * stageColumns * 2; }
+  int64_t chunkBytes() const { return (tileRows + allColumns()) * chunkColumns * 2; }
+  int64_t stageBytes() const { return chunks * chunkBytes(); }
+  /// Makes a stage as many chunks as have room in it and divide K.
+  void fill(int64_t stageBytes);
 };
 
 /// The plan, or nothing and, in `why`, what stands against it.

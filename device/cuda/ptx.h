@@ -184,11 +184,13 @@ template <int Count> __device__ __forceinline__ void give_registers() {
 
 //===-- the copy engine -------------------------------------------------------------------------------------------===//
 
+/// A cache policy: the data leaves the L2 cache first.
+inline constexpr std::uint64_t evict_first = 0x12F0000000000000ull;
+
 /// Copies `bytes` (a multiple of 16, both addresses too) to a shared-memory address; the barrier counts them as they
-/// arrive. The data is read once: it leaves the L2 cache first.
+/// arrive. The data is read once.
 __device__ __forceinline__ void bulk_load_once(std::uint32_t to, const void *from, std::uint32_t bytes,
                                                Barrier barrier) {
-  constexpr std::uint64_t evict_first = 0x12F0000000000000ull;
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], "
                "%4;" ::"r"(to),
                "l"(from), "r"(bytes), "r"(barrier.address), "l"(evict_first)

@@ -8,6 +8,29 @@
 
 namespace evt {
 
+namespace detail {
+/// The lane that is not `upper` gives its `b` for the other's `a`.
+__device__ __forceinline__ void exchange(std::uint32_t &a, std::uint32_t &b, bool upper, int distance) {
+  const std::uint32_t got = __shfl_xor_sync(~0u, upper ? a : b, distance);
+  (upper ? a : b) = got;
+}
+} // namespace detail
+
+/// Of four pairs, each of other 8 columns, the four lanes of a row make 8 neighbours for each of them.
+template <class T> __device__ __forceinline__ uint4 exchange_four(const Pair<T> (&pairs)[4]) {
+  static_assert(sizeof(T) == 2);
+  std::uint32_t word[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    word[i] = __builtin_bit_cast(std::uint32_t, pairs[i]);
+  const int quarter = fragment_quarter();
+  detail::exchange(word[0], word[1], quarter & 1, 1);
+  detail::exchange(word[2], word[3], quarter & 1, 1);
+  detail::exchange(word[0], word[2], quarter & 2, 2);
+  detail::exchange(word[1], word[3], quarter & 2, 2);
+  return {word[0], word[1], word[2], word[3]};
+}
+
 /// The elements `k`, `k + 1` for k = 0, 8, 16, … < Width, counted from the lane's own first column.
 template <class T, int Width> struct FragmentRow {
   T *first;
@@ -48,30 +71,47 @@ template <class T, int Width> struct FragmentRow {
   /// Four pairs of 16-bit elements, at k, k + 8, k + 16 and k + 24, by all lanes of the warp: the four lanes of a row
   /// exchange them, so that each stores 8 neighbours.
   __device__ __forceinline__ void store_four(int k, const Pair<T> (&pairs)[4]) const {
-    static_assert(sizeof(T) == 2);
-    std::uint32_t word[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      word[i] = __builtin_bit_cast(std::uint32_t, pairs[i]);
-    const int quarter = fragment_quarter();
-    exchange(word[0], word[1], quarter & 1, 1);
-    exchange(word[2], word[3], quarter & 1, 1);
-    exchange(word[0], word[2], quarter & 2, 2);
-    exchange(word[1], word[3], quarter & 2, 2);
+    const uint4 neighbours = exchange_four(pairs);
     if (aligned) {
-      *reinterpret_cast<uint4 *>(first + k + 6 * quarter) = {word[0], word[1], word[2], word[3]};
+      *reinterpret_cast<uint4 *>(first + k + 6 * fragment_quarter()) = neighbours;
     } else {
 #pragma unroll
       for (int i = 0; i < 4; ++i)
         store(k + 8 * i, pairs[i].first, pairs[i].second);
     }
   }
+};
 
-private:
-  /// The lane that is not `upper` gives its `b` for the other's `a`.
-  __device__ static void exchange(std::uint32_t &a, std::uint32_t &b, bool upper, int distance) {
-    const std::uint32_t got = __shfl_xor_sync(~0u, upper ? a : b, distance);
-    (upper ? a : b) = got;
+/// The same where groups of 8 columns are inside the memory or outside as a whole, each at a multiple of 8 elements: no
+/// way but the fast one, which is little code. Most tasks of a decoder run this code once a phase, and it is fetched
+/// anew each time.
+template <class T, int Width> struct WholeRow {
+  T *first;
+  int column, columns; // of the lane's first element; of the memory, 0 for a row outside
+
+  template <int Rank> __device__ __forceinline__ WholeRow(const Memory<T, Rank> &m, const int (&at)[Rank]) {
+    bool inside = true;
+#pragma unroll
+    for (int d = 0; d < Rank - 1; ++d)
+      inside &= (unsigned)at[d] < (unsigned)m.dims[d];
+    first = detail::element_at(m, at);
+    column = at[Rank - 1];
+    columns = inside ? (int)m.dims[Rank - 1] : 0;
+  }
+  __device__ __forceinline__ bool has(int k) const { return (unsigned)(column + k) < (unsigned)columns; }
+
+  __device__ __forceinline__ Pair<T> load(int k, T fill) const {
+    return has(k) ? *reinterpret_cast<const Pair<T> *>(first + k) : Pair<T>{fill, fill};
+  }
+  __device__ __forceinline__ void store(int k, T even, T odd) const {
+    if (has(k))
+      *reinterpret_cast<Pair<T> *>(first + k) = {even, odd};
+  }
+  __device__ __forceinline__ void store_four(int k, const Pair<T> (&pairs)[4]) const {
+    const uint4 neighbours = exchange_four(pairs);
+    const int quarter = fragment_quarter();
+    if (has(k + 6 * quarter))
+      *reinterpret_cast<uint4 *>(first + k + 6 * quarter) = neighbours;
   }
 };
 

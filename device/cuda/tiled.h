@@ -1,8 +1,8 @@
 // Products of tiles on the tensor cores: the ring between the loader and the groups of warps that multiply.
 //
-// A stage holds 64 columns of K: a tile of rows, then the tiles of weights one below the other, which to the tensor
-// cores are one tile. The copy engine fills it from maps of the tensors that the runtime makes for each launch, zero
-// outside; so ragged edges cost nothing and need no code.
+// A stage holds 64 columns of K, or a few times that: for each 64, a tile of rows, then the tiles of weights one below
+// the other, which to the tensor cores are one tile. The copy engine fills it from maps of the tensors that the runtime
+// makes for each launch, zero outside; so ragged edges cost nothing and need no code.
 //
 // The loader passes the waits of a task before it hands the task over, and then issues every copy of it: a task that
 // compute has taken always gets its stages. What earlier tasks wrote was written by ordinary stores, and is read by the
@@ -121,7 +121,7 @@ template <int Rows> __device__ inline int tile_row(int h) {
 
 /// sums = the group's rows times all columns, along `stages` stages. A stage is given back when the next one's products
 /// have been issued and its own are over.
-template <int Rows, int Columns, bool Bfloat16, int Pieces, int Sums>
+template <int Rows, int Columns, bool Bfloat16, bool Packed, int Chunks, int Pieces, int Sums>
 __device__ __forceinline__ void multiply_tiles(TileRing &ring, std::int64_t stages, float (&sums)[Pieces][Sums]) {
   static_assert(Pieces == row_pieces_of<Rows> && Sums == Columns / 2);
 #pragma unroll
@@ -140,14 +140,20 @@ __device__ __forceinline__ void multiply_tiles(TileRing &ring, std::int64_t stag
   for (int i = 0; i < (int)stages; ++i) {
     const std::uint32_t stage = ring.receive();
     const std::uint64_t rows = ptx::tile_descriptor(stage + (std::uint32_t)(group * Pieces * group_rows * 128));
-    const std::uint64_t weights = ptx::tile_descriptor(stage + Rows * 128);
+    const std::uint32_t below = stage + Rows * 128;
+    const std::uint64_t weights = Packed ? ptx::packed_descriptor(below) : ptx::tile_descriptor(below);
     ptx::wgmma_fence();
 #pragma unroll
-    for (int k = 0; k < 4; ++k)
+    for (int chunk = 0; chunk < Chunks; ++chunk)
 #pragma unroll
-      for (int p = 0; p < Pieces; ++p)
-        ptx::wgmma<Columns, Bfloat16>(sums[p], rows + (std::uint64_t)(p * (group_rows * 128 / 16) + 2 * k),
-                                      weights + (std::uint64_t)(2 * k));
+      for (int k = 0; k < 4; ++k)
+#pragma unroll
+        for (int p = 0; p < Pieces; ++p) {
+          constexpr std::uint64_t chunk_bytes = (Rows + Columns) * 128;
+          ptx::wgmma<Columns, Bfloat16>(
+              sums[p], rows + (chunk * chunk_bytes + p * group_rows * 128) / 16 + ptx::columns_further<false>(k),
+              weights + chunk * chunk_bytes / 16 + ptx::columns_further<Packed>(k));
+        }
     ptx::wgmma_commit();
     ptx::wgmma_wait<1>();
     if (i)
@@ -160,7 +166,7 @@ __device__ __forceinline__ void multiply_tiles(TileRing &ring, std::int64_t stag
 
 /// A task on tiles, by the compute warps; its waits were passed by the loader. `finish(sums)` does everything after the
 /// product.
-template <bool Dynamic, int Rows, int Columns, bool Bfloat16, class Finish, class Notifies>
+template <bool Dynamic, int Rows, int Columns, bool Bfloat16, bool Packed, int Chunks, class Finish, class Notifies>
 __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, std::int64_t number, std::int64_t stages,
                                           Finish finish, Notifies notifies) {
   if (w.leads()) {
@@ -168,7 +174,7 @@ __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, st
     w.passed();
   }
   float sums[row_pieces_of<Rows>][Columns / 2];
-  multiply_tiles<Rows, Columns, Bfloat16>(*w.tile_ring, stages, sums);
+  multiply_tiles<Rows, Columns, Bfloat16, Packed, Chunks>(*w.tile_ring, stages, sums);
   if (Rows >= group_rows * row_groups || (int)threadIdx.x / group_threads * group_rows < Rows)
     finish(sums);
   ptx::copy_fence();

@@ -10,11 +10,9 @@ evt.device @start(%r: memref<?x256xf32>, %rb: memref<?x256xbf16>, %squares: memr
   %x16 = arith.truncf %x : tensor<8x64xf32> to tensor<8x64xbf16>
   %seen = arith.extf %x16 : tensor<8x64xbf16> to tensor<8x64xf32>
   %square = arith.mulf %seen, %seen : tensor<8x64xf32>
-  %groups = tensor.expand_shape %square [[0], [1, 2]] output_shape [8, 8, 8]
-      : tensor<8x64xf32> into tensor<8x8x8xf32>
+  %groups = tensor.expand_shape %square [[0], [1, 2]] output_shape [8, 8, 8] : tensor<8x64xf32> into tensor<8x8x8xf32>
   %none = arith.constant dense<0.0> : tensor<8x8xf32>
-  %part = linalg.reduce { arith.addf } ins(%groups : tensor<8x8x8xf32>) outs(%none : tensor<8x8xf32>)
-      dimensions = [2]
+  %part = linalg.reduce { arith.addf } ins(%groups : tensor<8x8x8xf32>) outs(%none : tensor<8x8xf32>) dimensions = [2]
   evt.store %x16, %rb[%token, %col] : tensor<8x64xbf16> -> memref<?x256xbf16>
   evt.store %part, %squares[%token, %group] : tensor<8x8xf32> -> memref<?x32xf32>
 }
@@ -197,54 +195,271 @@ evt.device @head(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %w: memref<
   evt.store %scaled0, %logits[%token, %row] : tensor<8x8xf32> -> memref<?x1000xf32>
 }
 
+// What the layers read of the residual stream: bf16, and the sum of squares of each 8 columns.
+evt.device @start_wide(%r: memref<?x256xf32>, %rb: memref<?x256xbf16>, %squares: memref<?x32xf32>) grid(%t, %i, %j) {
+  %token = affine.apply affine_map<(d0, d1) -> (d0 * 64 + d1 * 8)>(%t, %i)
+  %col = affine.apply affine_map<(d0) -> (d0 * 16)>(%j)
+  %group = affine.apply affine_map<(d0) -> (d0 * 2)>(%j)
+  %x = evt.load %r[%token, %col] : memref<?x256xf32> -> tensor<8x16xf32>
+  %x16 = arith.truncf %x : tensor<8x16xf32> to tensor<8x16xbf16>
+  %seen = arith.extf %x16 : tensor<8x16xbf16> to tensor<8x16xf32>
+  %square = arith.mulf %seen, %seen : tensor<8x16xf32>
+  %groups = tensor.expand_shape %square [[0], [1, 2]] output_shape [8, 2, 8] : tensor<8x16xf32> into tensor<8x2x8xf32>
+  %none = arith.constant dense<0.0> : tensor<8x2xf32>
+  %part = linalg.reduce { arith.addf } ins(%groups : tensor<8x2x8xf32>) outs(%none : tensor<8x2xf32>) dimensions = [2]
+  evt.store %x16, %rb[%token, %col] : tensor<8x16xbf16> -> memref<?x256xbf16>
+  evt.store %part, %squares[%token, %group] : tensor<8x2xf32> -> memref<?x32xf32>
+}
+
+evt.device @qkv_wide(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %w: memref<?x512x256xbf16>, %q: memref<?x512xbf16>, %l: index) grid(%j, %t) {
+  %c0 = arith.constant 0 : index
+  %depth = arith.constant 256 : index
+  %step = arith.constant 64 : index
+  %token = affine.apply affine_map<(d0) -> (d0 * 64)>(%t)
+  %row = affine.apply affine_map<(d0) -> (d0 * 8)>(%j)
+  %zero = arith.constant dense<0.0> : tensor<64x8xf32>
+  %like = tensor.empty() : tensor<64x8xf32>
+  %none = arith.constant dense<0.0> : tensor<64xf32>
+  %scale = arith.constant dense<0.00390625> : tensor<64xf32>
+  %epsilon = arith.constant dense<1.0e-6> : tensor<64xf32>
+  %parts = evt.load %squares[%token, %c0] : memref<?x32xf32> -> tensor<64x32xf32>
+  %sum = linalg.reduce { arith.addf } ins(%parts : tensor<64x32xf32>) outs(%none : tensor<64xf32>) dimensions = [1]
+  %mean = arith.mulf %sum, %scale : tensor<64xf32>
+  %above = arith.addf %mean, %epsilon : tensor<64xf32>
+  %root = math.rsqrt %above : tensor<64xf32>
+  %root_wide = linalg.broadcast ins(%root : tensor<64xf32>) outs(%like : tensor<64x8xf32>) dimensions = [1]
+  %acc0 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero) -> (tensor<64x8xf32>) {
+    %kk = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%k, %c0)
+    %a16 = evt.load %x[%token, %kk] : memref<?x256xbf16> -> tensor<64x64xbf16>
+    %a = arith.extf %a16 : tensor<64x64xbf16> to tensor<64x64xf32>
+    %w0_16 = evt.load %w[%l, %row, %kk] : memref<?x512x256xbf16> -> tensor<8x64xbf16>
+    %w0 = arith.extf %w0_16 : tensor<8x64xbf16> to tensor<8x64xf32>
+    %out0 = linalg.matmul_transpose_b ins(%a, %w0 : tensor<64x64xf32>, tensor<8x64xf32>)
+        outs(%in0 : tensor<64x8xf32>) -> tensor<64x8xf32>
+    scf.yield %out0 : tensor<64x8xf32>
+  }
+  %scaled0 = arith.mulf %acc0, %root_wide : tensor<64x8xf32>
+  %q16 = arith.truncf %scaled0 : tensor<64x8xf32> to tensor<64x8xbf16>
+  evt.store %q16, %q[%token, %row] : tensor<64x8xbf16> -> memref<?x512xbf16>
+}
+
+evt.device @out_wide(%x: memref<?x512xbf16>, %w: memref<?x256x256xbf16>, %r: memref<?x256xf32>, %rb: memref<?x256xbf16>, %squares: memref<?x32xf32>, %l: index) grid(%j, %t) {
+  %c0 = arith.constant 0 : index
+  %depth = arith.constant 256 : index
+  %step = arith.constant 64 : index
+  %token = affine.apply affine_map<(d0) -> (d0 * 64)>(%t)
+  %row = affine.apply affine_map<(d0) -> (d0 * 8)>(%j)
+  %zero = arith.constant dense<0.0> : tensor<64x8xf32>
+  %like = tensor.empty() : tensor<64x8xf32>
+  %acc0 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero) -> (tensor<64x8xf32>) {
+    %kk = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%k, %c0)
+    %a16 = evt.load %x[%token, %kk] : memref<?x512xbf16> -> tensor<64x64xbf16>
+    %a = arith.extf %a16 : tensor<64x64xbf16> to tensor<64x64xf32>
+    %w0_16 = evt.load %w[%l, %row, %kk] : memref<?x256x256xbf16> -> tensor<8x64xbf16>
+    %w0 = arith.extf %w0_16 : tensor<8x64xbf16> to tensor<8x64xf32>
+    %out0 = linalg.matmul_transpose_b ins(%a, %w0 : tensor<64x64xf32>, tensor<8x64xf32>)
+        outs(%in0 : tensor<64x8xf32>) -> tensor<64x8xf32>
+    scf.yield %out0 : tensor<64x8xf32>
+  }
+  %old = evt.load %r[%token, %row] : memref<?x256xf32> -> tensor<64x8xf32>
+  %new = arith.addf %acc0, %old : tensor<64x8xf32>
+  %new16 = arith.truncf %new : tensor<64x8xf32> to tensor<64x8xbf16>
+  %seen = arith.extf %new16 : tensor<64x8xbf16> to tensor<64x8xf32>
+  %square = arith.mulf %seen, %seen : tensor<64x8xf32>
+  %nothing = arith.constant dense<0.0> : tensor<64xf32>
+  %of_tile = linalg.reduce { arith.addf } ins(%square : tensor<64x8xf32>) outs(%nothing : tensor<64xf32>) dimensions = [1]
+  evt.store %new, %r[%token, %row] : tensor<64x8xf32> -> memref<?x256xf32>
+  evt.store %new16, %rb[%token, %row] : tensor<64x8xbf16> -> memref<?x256xbf16>
+  evt.store %of_tile, %squares[%token, %j] sizes [64, 1] : tensor<64xf32> -> memref<?x32xf32>
+}
+
+evt.device @gate_up_wide(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %wg: memref<?x5120x256xbf16>, %wu: memref<?x5120x256xbf16>, %h: memref<?x5120xbf16>, %l: index) grid(%j, %t) {
+  %c0 = arith.constant 0 : index
+  %depth = arith.constant 256 : index
+  %step = arith.constant 64 : index
+  %token = affine.apply affine_map<(d0) -> (d0 * 64)>(%t)
+  %row = affine.apply affine_map<(d0) -> (d0 * 40)>(%j)
+  %zero = arith.constant dense<0.0> : tensor<64x40xf32>
+  %like = tensor.empty() : tensor<64x40xf32>
+  %none = arith.constant dense<0.0> : tensor<64xf32>
+  %scale = arith.constant dense<0.00390625> : tensor<64xf32>
+  %epsilon = arith.constant dense<1.0e-6> : tensor<64xf32>
+  %parts = evt.load %squares[%token, %c0] : memref<?x32xf32> -> tensor<64x32xf32>
+  %sum = linalg.reduce { arith.addf } ins(%parts : tensor<64x32xf32>) outs(%none : tensor<64xf32>) dimensions = [1]
+  %mean = arith.mulf %sum, %scale : tensor<64xf32>
+  %above = arith.addf %mean, %epsilon : tensor<64xf32>
+  %root = math.rsqrt %above : tensor<64xf32>
+  %root_wide = linalg.broadcast ins(%root : tensor<64xf32>) outs(%like : tensor<64x40xf32>) dimensions = [1]
+  %acc0, %acc1 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero, %in1 = %zero) -> (tensor<64x40xf32>, tensor<64x40xf32>) {
+    %kk = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%k, %c0)
+    %a16 = evt.load %x[%token, %kk] : memref<?x256xbf16> -> tensor<64x64xbf16>
+    %a = arith.extf %a16 : tensor<64x64xbf16> to tensor<64x64xf32>
+    %w0_16 = evt.load %wg[%l, %row, %kk] : memref<?x5120x256xbf16> -> tensor<40x64xbf16>
+    %w0 = arith.extf %w0_16 : tensor<40x64xbf16> to tensor<40x64xf32>
+    %out0 = linalg.matmul_transpose_b ins(%a, %w0 : tensor<64x64xf32>, tensor<40x64xf32>)
+        outs(%in0 : tensor<64x40xf32>) -> tensor<64x40xf32>
+    %w1_16 = evt.load %wu[%l, %row, %kk] : memref<?x5120x256xbf16> -> tensor<40x64xbf16>
+    %w1 = arith.extf %w1_16 : tensor<40x64xbf16> to tensor<40x64xf32>
+    %out1 = linalg.matmul_transpose_b ins(%a, %w1 : tensor<64x64xf32>, tensor<40x64xf32>)
+        outs(%in1 : tensor<64x40xf32>) -> tensor<64x40xf32>
+    scf.yield %out0, %out1 : tensor<64x40xf32>, tensor<64x40xf32>
+  }
+  %scaled0 = arith.mulf %acc0, %root_wide : tensor<64x40xf32>
+  %scaled1 = arith.mulf %acc1, %root_wide : tensor<64x40xf32>
+  %one = arith.constant dense<1.0> : tensor<64x40xf32>
+  %minus = arith.negf %scaled0 : tensor<64x40xf32>
+  %exp = math.exp %minus : tensor<64x40xf32>
+  %below = arith.addf %exp, %one : tensor<64x40xf32>
+  %silu = arith.divf %scaled0, %below : tensor<64x40xf32>
+  %swiglu = arith.mulf %silu, %scaled1 : tensor<64x40xf32>
+  %swiglu16 = arith.truncf %swiglu : tensor<64x40xf32> to tensor<64x40xbf16>
+  evt.store %swiglu16, %h[%token, %row] : tensor<64x40xbf16> -> memref<?x5120xbf16>
+}
+
+evt.device @down_wide(%x: memref<?x5120xbf16>, %w: memref<?x256x5120xbf16>, %r: memref<?x256xf32>, %rb: memref<?x256xbf16>, %squares: memref<?x32xf32>, %l: index) grid(%j, %t) {
+  %c0 = arith.constant 0 : index
+  %depth = arith.constant 5120 : index
+  %step = arith.constant 64 : index
+  %token = affine.apply affine_map<(d0) -> (d0 * 64)>(%t)
+  %row = affine.apply affine_map<(d0) -> (d0 * 8)>(%j)
+  %zero = arith.constant dense<0.0> : tensor<64x8xf32>
+  %like = tensor.empty() : tensor<64x8xf32>
+  %acc0 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero) -> (tensor<64x8xf32>) {
+    %kk = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%k, %c0)
+    %a16 = evt.load %x[%token, %kk] : memref<?x5120xbf16> -> tensor<64x64xbf16>
+    %a = arith.extf %a16 : tensor<64x64xbf16> to tensor<64x64xf32>
+    %w0_16 = evt.load %w[%l, %row, %kk] : memref<?x256x5120xbf16> -> tensor<8x64xbf16>
+    %w0 = arith.extf %w0_16 : tensor<8x64xbf16> to tensor<8x64xf32>
+    %out0 = linalg.matmul_transpose_b ins(%a, %w0 : tensor<64x64xf32>, tensor<8x64xf32>)
+        outs(%in0 : tensor<64x8xf32>) -> tensor<64x8xf32>
+    scf.yield %out0 : tensor<64x8xf32>
+  }
+  %old = evt.load %r[%token, %row] : memref<?x256xf32> -> tensor<64x8xf32>
+  %new = arith.addf %acc0, %old : tensor<64x8xf32>
+  %new16 = arith.truncf %new : tensor<64x8xf32> to tensor<64x8xbf16>
+  %seen = arith.extf %new16 : tensor<64x8xbf16> to tensor<64x8xf32>
+  %square = arith.mulf %seen, %seen : tensor<64x8xf32>
+  %nothing = arith.constant dense<0.0> : tensor<64xf32>
+  %of_tile = linalg.reduce { arith.addf } ins(%square : tensor<64x8xf32>) outs(%nothing : tensor<64xf32>) dimensions = [1]
+  evt.store %new, %r[%token, %row] : tensor<64x8xf32> -> memref<?x256xf32>
+  evt.store %new16, %rb[%token, %row] : tensor<64x8xbf16> -> memref<?x256xbf16>
+  evt.store %of_tile, %squares[%token, %j] sizes [64, 1] : tensor<64xf32> -> memref<?x32xf32>
+}
+
+evt.device @head_wide(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %w: memref<1000x256xbf16>, %logits: memref<?x1000xf32>) grid(%j, %t) {
+  %c0 = arith.constant 0 : index
+  %depth = arith.constant 256 : index
+  %step = arith.constant 64 : index
+  %token = affine.apply affine_map<(d0) -> (d0 * 64)>(%t)
+  %row = affine.apply affine_map<(d0) -> (d0 * 8)>(%j)
+  %zero = arith.constant dense<0.0> : tensor<64x8xf32>
+  %like = tensor.empty() : tensor<64x8xf32>
+  %none = arith.constant dense<0.0> : tensor<64xf32>
+  %scale = arith.constant dense<0.00390625> : tensor<64xf32>
+  %epsilon = arith.constant dense<1.0e-6> : tensor<64xf32>
+  %parts = evt.load %squares[%token, %c0] : memref<?x32xf32> -> tensor<64x32xf32>
+  %sum = linalg.reduce { arith.addf } ins(%parts : tensor<64x32xf32>) outs(%none : tensor<64xf32>) dimensions = [1]
+  %mean = arith.mulf %sum, %scale : tensor<64xf32>
+  %above = arith.addf %mean, %epsilon : tensor<64xf32>
+  %root = math.rsqrt %above : tensor<64xf32>
+  %root_wide = linalg.broadcast ins(%root : tensor<64xf32>) outs(%like : tensor<64x8xf32>) dimensions = [1]
+  %acc0 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero) -> (tensor<64x8xf32>) {
+    %kk = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%k, %c0)
+    %a16 = evt.load %x[%token, %kk] : memref<?x256xbf16> -> tensor<64x64xbf16>
+    %a = arith.extf %a16 : tensor<64x64xbf16> to tensor<64x64xf32>
+    %w0_16 = evt.load %w[%row, %kk] : memref<1000x256xbf16> -> tensor<8x64xbf16>
+    %w0 = arith.extf %w0_16 : tensor<8x64xbf16> to tensor<8x64xf32>
+    %out0 = linalg.matmul_transpose_b ins(%a, %w0 : tensor<64x64xf32>, tensor<8x64xf32>)
+        outs(%in0 : tensor<64x8xf32>) -> tensor<64x8xf32>
+    scf.yield %out0 : tensor<64x8xf32>
+  }
+  %scaled0 = arith.mulf %acc0, %root_wide : tensor<64x8xf32>
+  evt.store %scaled0, %logits[%token, %row] : tensor<64x8xf32> -> memref<?x1000xf32>
+}
+
+// Up to 8 tokens are one tile of 8, whose weights stream; more are tiles of 64. One or the other has no tasks.
 evt.graph @decode_chain(%r: memref<?x256xf32>, %w_qkv: memref<?x512x256xbf16> {evt.immutable}, %w_out: memref<?x256x256xbf16> {evt.immutable},
                         %w_gate: memref<?x5120x256xbf16> {evt.immutable}, %w_up: memref<?x5120x256xbf16> {evt.immutable}, %w_down: memref<?x256x5120xbf16> {evt.immutable},
                         %w_head: memref<1000x256xbf16> {evt.immutable}, %logits: memref<?x1000xf32>) {
   %tokens = evt.symbol "tokens" (%r[0], %logits[0]) range(1, 256) : memref<?x256xf32>, memref<?x1000xf32>
   %layers = evt.symbol "layers" (%w_qkv[0], %w_out[0], %w_gate[0], %w_up[0], %w_down[0])
     : memref<?x512x256xbf16>, memref<?x256x256xbf16>, memref<?x5120x256xbf16>, memref<?x5120x256xbf16>, memref<?x256x5120xbf16>
-  %tiles = affine.apply affine_map<()[s0] -> (s0 ceildiv 8)>()[%tokens]
+  %few_or_less = affine.min affine_map<()[s0] -> (1, 9 - s0)>()[%tokens]
+  %few = affine.max affine_map<()[s0] -> (s0, 0)>()[%few_or_less]
+  %many_or_less = affine.min affine_map<()[s0] -> (s0 ceildiv 64, s0 - 8)>()[%tokens]
+  %many = affine.max affine_map<()[s0] -> (s0, 0)>()[%many_or_less]
   %c_start = arith.constant 4 : index
-  %c_pieces = arith.constant 2 : index
+  %c_eight = arith.constant 8 : index
+  %c_start_wide = arith.constant 16 : index
   %rb = evt.alloc(%tokens) : memref<?x256xbf16>
   %squares = evt.alloc(%tokens) : memref<?x32xf32>
+  %wide_squares = evt.alloc(%tokens) : memref<?x32xf32>
   %q = evt.alloc(%tokens) : memref<?x512xbf16>
   %h = evt.alloc(%tokens) : memref<?x5120xbf16>
+  %started = evt.event(%few) count(4) : !evt.event<?>
+  %wide_started = evt.event(%many) count(128) : !evt.event<?>
+  %pieces = arith.constant 2 : index
   %c_qkv = arith.constant 64 : index
   %c_out = arith.constant 32 : index
   %c_gate_up = arith.constant 640 : index
   %c_down = arith.constant 32 : index
   %c_down_equal = arith.constant 2 : index
   %down_part0 = evt.alloc(%tokens) : memref<2x?x256xf32>
-  %down_pieces = evt.event(%layers, %tiles, %c_down) count(2)
+  %down_pieces = evt.event(%layers, %few, %c_down) count(2)
     : !evt.event<?x?x?>
   %c_head = arith.constant 125 : index
-  %started = evt.event(%tiles) count(4) : !evt.event<?>
-  %projected = evt.event(%layers, %tiles) count(64) : !evt.event<?x?>
-  %added1 = evt.event(%layers, %tiles) count(32) : !evt.event<?x?>
-  %activated = evt.event(%layers, %tiles, %c_pieces) count(320) : !evt.event<?x?x?>
-  %added2 = evt.event(%layers, %tiles) count(32) : !evt.event<?x?>
+  %projected = evt.event(%layers, %few) count(64) : !evt.event<?x?>
+  %added1 = evt.event(%layers, %few) count(32) : !evt.event<?x?>
+  %activated = evt.event(%layers, %few, %pieces) count(320) : !evt.event<?x?x?>
+  %added2 = evt.event(%layers, %few) count(32) : !evt.event<?x?>
+  %wide_pieces = arith.constant 1 : index
+  %c_qkv_wide = arith.constant 64 : index
+  %c_out_wide = arith.constant 32 : index
+  %c_gate_up_wide = arith.constant 128 : index
+  %c_down_wide = arith.constant 32 : index
+  %c_head_wide = arith.constant 125 : index
+  %wide_projected = evt.event(%layers, %many) count(64) : !evt.event<?x?>
+  %wide_added1 = evt.event(%layers, %many) count(32) : !evt.event<?x?>
+  %wide_activated = evt.event(%layers, %many, %wide_pieces) count(128) : !evt.event<?x?x?>
+  %wide_added2 = evt.event(%layers, %many) count(32) : !evt.event<?x?>
 
-  evt.call @start(%r, %rb, %squares) grid(%tiles, %c_start) notify(%started[(t, j) -> (t)])
+  evt.call @start(%r, %rb, %squares) grid(%few, %c_start) notify(%started[(t, j) -> (t)])
     : (memref<?x256xf32>, memref<?x256xbf16>, memref<?x32xf32>)
+  evt.call @start_wide(%r, %rb, %wide_squares) grid(%many, %c_eight, %c_start_wide)
+    notify(%wide_started[(t, i, j) -> (t)]) : (memref<?x256xf32>, memref<?x256xbf16>, memref<?x32xf32>)
   evt.repeat %l to %layers {
-    evt.call @qkv(%rb, %squares, %w_qkv, %q, %l) grid(%tiles, %c_qkv)
+    evt.call @qkv(%rb, %squares, %w_qkv, %q, %l) grid(%few, %c_qkv)
       wait(%started[(l, t, j) -> (t)], %added2[(l, t, j) -> (l - 1 to l, t)]) notify(%projected[(l, t, j) -> (l, t)])
       : (memref<?x256xbf16>, memref<?x32xf32>, memref<?x512x256xbf16>, memref<?x512xbf16>, index)
-    evt.call @out(%q, %w_out, %r, %rb, %squares, %l) grid(%tiles, %c_out)
+    evt.call @out(%q, %w_out, %r, %rb, %squares, %l) grid(%few, %c_out)
       wait(%projected[(l, t, j) -> (l, t)]) notify(%added1[(l, t, j) -> (l, t)])
       : (memref<?x512xbf16>, memref<?x256x256xbf16>, memref<?x256xf32>, memref<?x256xbf16>, memref<?x32xf32>, index)
-    evt.call @gate_up(%rb, %squares, %w_gate, %w_up, %h, %l) grid(%tiles, %c_gate_up)
+    evt.call @gate_up(%rb, %squares, %w_gate, %w_up, %h, %l) grid(%few, %c_gate_up)
       wait(%added1[(l, t, j) -> (l, t)]) notify(%activated[(l, t, j) -> (l, t, j floordiv 320)])
       : (memref<?x256xbf16>, memref<?x32xf32>, memref<?x5120x256xbf16>, memref<?x5120x256xbf16>, memref<?x5120xbf16>, index)
-    evt.call @down(%h, %w_down, %down_part0, %l) grid(%tiles, %c_down_equal, %c_down)
+    evt.call @down(%h, %w_down, %down_part0, %l) grid(%few, %c_down_equal, %c_down)
       wait(%activated[(l, t, s, j) -> (l, t, s)]) notify(%down_pieces[(l, t, s, j) -> (l, t, j)])
       : (memref<?x5120xbf16>, memref<?x256x5120xbf16>, memref<2x?x256xf32>, index)
-    evt.call @combine_down(%down_part0, %r, %rb, %squares) grid(%tiles, %c_down)
+    evt.call @combine_down(%down_part0, %r, %rb, %squares) grid(%few, %c_down)
       wait(%down_pieces[(l, t, j) -> (l, t, j)]) notify(%added2[(l, t, j) -> (l, t)])
       : (memref<2x?x256xf32>, memref<?x256xf32>, memref<?x256xbf16>, memref<?x32xf32>)
+    evt.call @qkv_wide(%rb, %wide_squares, %w_qkv, %q, %l) grid(%c_qkv_wide, %many)
+      wait(%wide_started[(l, j, t) -> (t)], %wide_added2[(l, j, t) -> (l - 1 to l, t)]) notify(%wide_projected[(l, j, t) -> (l, t)])
+      : (memref<?x256xbf16>, memref<?x32xf32>, memref<?x512x256xbf16>, memref<?x512xbf16>, index)
+    evt.call @out_wide(%q, %w_out, %r, %rb, %wide_squares, %l) grid(%c_out_wide, %many)
+      wait(%wide_projected[(l, j, t) -> (l, t)]) notify(%wide_added1[(l, j, t) -> (l, t)])
+      : (memref<?x512xbf16>, memref<?x256x256xbf16>, memref<?x256xf32>, memref<?x256xbf16>, memref<?x32xf32>, index)
+    evt.call @gate_up_wide(%rb, %wide_squares, %w_gate, %w_up, %h, %l) grid(%c_gate_up_wide, %many)
+      wait(%wide_added1[(l, j, t) -> (l, t)]) notify(%wide_activated[(l, j, t) -> (l, t, 0)])
+      : (memref<?x256xbf16>, memref<?x32xf32>, memref<?x5120x256xbf16>, memref<?x5120x256xbf16>, memref<?x5120xbf16>, index)
+    evt.call @down_wide(%h, %w_down, %r, %rb, %wide_squares, %l) grid(%c_down_wide, %many)
+      wait(%wide_activated[(l, j, t) -> (l, t, 0)]) notify(%wide_added2[(l, j, t) -> (l, t)])
+      : (memref<?x5120xbf16>, memref<?x256x5120xbf16>, memref<?x256xf32>, memref<?x256xbf16>, memref<?x32xf32>, index)
   }
-    evt.call @head(%rb, %squares, %w_head, %logits) grid(%tiles, %c_head)
+    evt.call @head(%rb, %squares, %w_head, %logits) grid(%few, %c_head)
       wait(%started[(layers, t, j) -> (t)], %added2[(layers, t, j) -> (layers - 1 to layers, t)]) 
+      : (memref<?x256xbf16>, memref<?x32xf32>, memref<1000x256xbf16>, memref<?x1000xf32>)
+    evt.call @head_wide(%rb, %wide_squares, %w_head, %logits) grid(%c_head_wide, %many)
+      wait(%wide_started[(layers, j, t) -> (t)], %wide_added2[(layers, j, t) -> (layers - 1 to layers, t)]) 
       : (memref<?x256xbf16>, memref<?x32xf32>, memref<1000x256xbf16>, memref<?x1000xf32>)
 }

@@ -162,12 +162,13 @@ private:
   void readCuda() {
     JsonView json = root_.at("cuda");
     CudaSection cuda;
-    // The largest values any driver's interface can express; what a GPU has is asked of the GPU.
-    JsonView threads = json.at("threads");
-    cuda.threads = static_cast<uint32_t>(threads.integer(1, 1024));
-    if (cuda.threads % 32 != 0)
-      threads.fail("found " + std::to_string(cuda.threads) + ", required a multiple of 32");
-    cuda.sharedBytes = static_cast<uint32_t>(json.at("shared_bytes").integer(0, std::numeric_limits<int32_t>::max()));
+    if (std::optional<JsonView> variants = json.find("variants"))
+      for (const JsonView &item : variants->items())
+        cuda.variants.push_back(readVariant(item));
+    else
+      cuda.variants.push_back(readVariant(json));
+    if (cuda.variants.empty())
+      json.at("variants").fail("lists no variant, required at least one");
     for (const JsonView &item : json.at("cubins").items()) {
       JsonView name = item.at("arch");
       std::optional<GpuArchitecture> architecture = GpuArchitecture::parse(name.string());
@@ -181,6 +182,24 @@ private:
     if (cuda.cubins.empty())
       json.at("cubins").fail("lists no cubin, required at least one");
     m_.cuda = std::move(cuda);
+  }
+
+  CudaSection::Variant readVariant(const JsonView &json) {
+    CudaSection::Variant variant;
+    // The largest values any driver's interface can express; what a GPU has is asked of the GPU.
+    JsonView threads = json.at("threads");
+    variant.threads = static_cast<uint32_t>(threads.integer(1, 1024));
+    if (variant.threads % 32 != 0)
+      threads.fail("found " + std::to_string(variant.threads) + ", required a multiple of 32");
+    variant.sharedBytes =
+        static_cast<uint32_t>(json.at("shared_bytes").integer(0, std::numeric_limits<int32_t>::max()));
+    if (std::optional<JsonView> suffix = json.find("suffix"))
+      variant.suffix = suffix->string();
+    if (std::optional<JsonView> without = json.find("without"))
+      for (const JsonView &call : without->items())
+        variant.without.push_back(
+            static_cast<uint32_t>(call.integer(0, static_cast<int64_t>(root_.at("calls").items().size()) - 1)));
+    return variant;
   }
 
   void readTensorMaps() {
@@ -199,6 +218,12 @@ private:
       if (box.size() != 2)
         item.at("box").fail("found " + std::to_string(box.size()) + " entries, required 2: rows and columns of a tile");
       map.rows = static_cast<uint32_t>(box[0].integer(1, 256));
+      if (memory.argument && m_.arguments[*memory.argument].packed) {
+        const TileShape &tile = *m_.arguments[*memory.argument].packed;
+        if (memory.dims.size() > 3 || map.rows % tile.rows || 64 % tile.columns)
+          item.fail("memory '" + memory.name + "' is packed in tiles of " + std::to_string(tile.rows) + " x " +
+                    std::to_string(tile.columns) + ", required a box of whole tiles and rank 2 or 3");
+      }
       map.columns = static_cast<uint32_t>(box[1].integer(64, 64)); // what the swizzle spans
       m_.cuda->tensorMaps.push_back(map);
     }

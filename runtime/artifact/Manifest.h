@@ -119,13 +119,20 @@ struct CudaSection {
     GpuArchitecture architecture;
     std::string file; // a name in `files`
   };
-  // A memory as the copy engine fetches it: tiles of its last two dimensions, swizzled by 128 bytes.
+  // A memory as the copy engine fetches it: tiles of its last two dimensions, swizzled by 128 bytes; whole packed
+  // tiles, swizzled by 64 bytes, of one that is packed.
   struct TensorMap {
     uint32_t memory;
     uint32_t rows, columns; // of a tile
   };
-  uint32_t threads;     // of a block
-  uint32_t sharedBytes; // dynamic shared memory of a block
+  // Kernels that lack the code of some calls: they serve the launches in which those have no tasks.
+  struct Variant {
+    uint32_t threads;              // of a block
+    uint32_t sharedBytes;          // dynamic shared memory of a block
+    std::string suffix;            // of the kernels' names
+    std::vector<uint32_t> without; // calls
+  };
+  std::vector<Variant> variants; // the first that serves a launch is taken; at least one
   std::vector<Cubin> cubins;
   std::vector<TensorMap> tensorMaps;
 };

@@ -256,8 +256,9 @@ TEST(Manifest, ReadsTheCudaSection) {
   EXPECT_EQ(m.kernel, "explain.so");
   EXPECT_EQ(m.architecture, "") << "no cpu section is required";
   ASSERT_TRUE(m.cuda);
-  EXPECT_EQ(m.cuda->threads, 64u);
-  EXPECT_EQ(m.cuda->sharedBytes, 1024u);
+  ASSERT_EQ(m.cuda->variants.size(), 1u);
+  EXPECT_EQ(m.cuda->variants[0].threads, 64u);
+  EXPECT_EQ(m.cuda->variants[0].sharedBytes, 1024u);
   ASSERT_EQ(m.cuda->cubins.size(), 1u);
   EXPECT_EQ(m.cuda->cubins[0].architecture.name, "sm_90a");
   EXPECT_EQ(m.cuda->cubins[0].file, "kernel.sm_90a.cubin");

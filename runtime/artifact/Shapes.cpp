@@ -35,6 +35,12 @@ Shapes::Extents evaluateAll(const std::vector<Expression> &dims, std::span<const
 
 } // namespace
 
+int64_t fetchedRows(const Memory &memory, const CudaSection::TensorMap &map, int64_t rows) {
+  if (memory.argument || memory.dims.size() != 2)
+    return rows;
+  return (rows + map.rows - 1) / map.rows * map.rows;
+}
+
 Shapes resolveShapes(const Manifest &manifest, std::span<const int64_t> symbols) {
   Shapes shapes;
   for (const Memory &memory : manifest.memories) {
@@ -43,6 +49,16 @@ Shapes resolveShapes(const Manifest &manifest, std::span<const int64_t> symbols)
     shapes.memoryBytes.push_back(multiply(shapes.memories.back().elements, static_cast<int64_t>(bytesOf(memory.type)),
                                           "number of bytes of " + what));
   }
+  if (manifest.cuda)
+    for (const CudaSection::TensorMap &map : manifest.cuda->tensorMaps) {
+      const Memory &memory = manifest.memories[map.memory];
+      const std::vector<int64_t> &dims = shapes.memories[map.memory].dims;
+      int64_t row = multiply(dims.back(), static_cast<int64_t>(bytesOf(memory.type)), "size of a row");
+      if (!memory.argument && dims.size() == 2)
+        shapes.memoryBytes[map.memory] =
+            std::max(shapes.memoryBytes[map.memory], multiply(fetchedRows(memory, map, dims[0]), row,
+                                                              "number of bytes of buffer '" + memory.name + "'"));
+    }
   for (const Event &event : manifest.events)
     shapes.events.push_back(evaluateAll(event.dims, symbols, "event '" + event.name + "'"));
 

@@ -35,7 +35,8 @@ const CudaSection::Cubin &chooseCubin(const Manifest &manifest, int major, int m
   return *best;
 }
 
-KernelImage::KernelImage(const Gpu &gpu, const Artifact &artifact) : gpu_(gpu), section_(*artifact.manifest.cuda) {
+KernelImage::KernelImage(const Gpu &gpu, const Artifact &artifact)
+    : gpu_(gpu), variants_(artifact.manifest.cuda->variants), functions_(variants_.size()) {
   const Driver &driver = gpu.driver();
   const Manifest &manifest = artifact.manifest;
   const CudaSection::Cubin &cubin = chooseCubin(manifest, gpu.major(), gpu.minor(), gpu.name());
@@ -45,9 +46,10 @@ KernelImage::KernelImage(const Gpu &gpu, const Artifact &artifact) : gpu_(gpu), 
     throw Error(result == Result::outOfMemory ? EVT_ERROR_MEMORY : EVT_ERROR_INCOMPATIBLE,
                 path + ": " + driver.describe("cuModuleLoadData", result));
   try {
-    for (size_t schedule = 0; schedule < functions_.size(); ++schedule)
-      if (manifest.schedules[schedule].supported)
-        prepare(manifest, path, schedule);
+    for (size_t variant = 0; variant < variants_.size(); ++variant)
+      for (size_t schedule = 0; schedule < scheduleNames.size(); ++schedule)
+        if (manifest.schedules[schedule].supported)
+          prepare(manifest, path, variant, schedule);
     defaultWorkers_ = gpu.multiprocessors();
     mostWorkers_ = blocksPerMultiprocessor_ * gpu.multiprocessors();
   } catch (...) {
@@ -56,29 +58,30 @@ KernelImage::KernelImage(const Gpu &gpu, const Artifact &artifact) : gpu_(gpu), 
   }
 }
 
-void KernelImage::prepare(const Manifest &manifest, const std::string &path, size_t schedule) {
+void KernelImage::prepare(const Manifest &manifest, const std::string &path, size_t variant, size_t schedule) {
   const Driver &driver = gpu_.driver();
-  Function &function = functions_[schedule];
-  std::string name = manifest.entry + "_" + std::string(scheduleNames[schedule]);
+  const CudaSection::Variant &block = variants_[variant];
+  Function &function = functions_[variant][schedule];
+  std::string name = manifest.entry + "_" + std::string(scheduleNames[schedule]) + block.suffix;
   if (Result result = driver.ModuleGetFunction.raw(&function, module_, name.c_str()); result != Result::success)
     throw Error(EVT_ERROR_ARTIFACT,
                 path + ": has no kernel '" + name + "': " + driver.describe("cuModuleGetFunction", result));
   int fixedBytes = 0;
   driver.FuncGetAttribute(&fixedBytes, FunctionAttribute::staticSharedBytes, function);
-  uint64_t sharedBytes = uint64_t(section_.sharedBytes) + static_cast<unsigned>(fixedBytes);
+  uint64_t sharedBytes = uint64_t(block.sharedBytes) + static_cast<unsigned>(fixedBytes);
   if (sharedBytes > gpu_.mostSharedBytes())
     throw Error(EVT_ERROR_INCOMPATIBLE, "kernel of graph '" + manifest.graph + "' needs " +
                                             std::to_string(sharedBytes) + " bytes of shared memory, the GPU " +
                                             gpu_.name() + " has " + std::to_string(gpu_.mostSharedBytes()) +
                                             " a block");
-  driver.FuncSetAttribute(function, FunctionAttribute::dynamicSharedBytes, static_cast<int>(section_.sharedBytes));
+  driver.FuncSetAttribute(function, FunctionAttribute::dynamicSharedBytes, static_cast<int>(block.sharedBytes));
   int blocks = 0, registers = 0;
   driver.FuncGetAttribute(&registers, FunctionAttribute::registers, function);
-  driver.OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, static_cast<int>(section_.threads),
-                                                   static_cast<size_t>(section_.sharedBytes));
+  driver.OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, static_cast<int>(block.threads),
+                                                   static_cast<size_t>(block.sharedBytes));
   if (blocks < 1)
     throw Error(EVT_ERROR_INCOMPATIBLE, "kernel of graph '" + manifest.graph + "' does not fit on an SM of " +
-                                            gpu_.name() + ": a block has " + std::to_string(section_.threads) +
+                                            gpu_.name() + ": a block has " + std::to_string(block.threads) +
                                             " threads of " + std::to_string(registers) + " registers and " +
                                             std::to_string(sharedBytes) + " bytes of shared memory");
   unsigned fits = static_cast<unsigned>(blocks);
@@ -96,12 +99,25 @@ unsigned KernelImage::checkedWorkers(unsigned wanted) const {
   return wanted ? wanted : defaultWorkers_;
 }
 
-void KernelImage::launch(evt_schedule schedule, unsigned workers, std::span<const uint64_t> parameters,
-                         Stream stream) const {
+size_t KernelImage::serving(const Shapes &shapes) const {
+  auto serves = [&](const CudaSection::Variant &variant) {
+    return std::all_of(variant.without.begin(), variant.without.end(),
+                       [&](uint32_t call) { return shapes.calls[call].tasks <= 0; });
+  };
+  auto found = std::find_if(variants_.begin(), variants_.end(), serves);
+  if (found == variants_.end())
+    throw Error(EVT_ERROR_ARTIFACT, "no kernel has the code of all calls that this launch has tasks of");
+  return static_cast<size_t>(found - variants_.begin());
+}
+
+void KernelImage::launch(evt_schedule schedule, unsigned workers, const Shapes &shapes,
+                         std::span<const uint64_t> parameters, Stream stream) const {
+  size_t variant = serving(shapes);
+  const CudaSection::Variant &block = variants_[variant];
   // By its address, not as a buffer of all parameters: a parameter that holds tensor maps begins at a multiple of 64
   // bytes, and only the driver knows where that is in the buffer.
   void *arguments[] = {const_cast<uint64_t *>(parameters.data())};
-  gpu_.driver().LaunchKernel(functions_[schedule], workers, 1u, 1u, section_.threads, 1u, 1u, section_.sharedBytes,
+  gpu_.driver().LaunchKernel(functions_[variant][schedule], workers, 1u, 1u, block.threads, 1u, 1u, block.sharedBytes,
                              stream, static_cast<void **>(arguments), static_cast<void **>(nullptr));
 }
 

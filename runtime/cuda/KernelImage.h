@@ -1,8 +1,9 @@
-// An artifact's kernels, one a schedule, loaded on a GPU and ready to be launched.
+// An artifact's kernels, one a schedule and variant, loaded on a GPU and ready to be launched.
 #ifndef EVT_RUNTIME_CUDA_KERNELIMAGE_H
 #define EVT_RUNTIME_CUDA_KERNELIMAGE_H
 
 #include "runtime/artifact/Artifact.h"
+#include "runtime/artifact/Shapes.h"
 #include "runtime/cuda/Gpu.h"
 
 #include <array>
@@ -29,15 +30,19 @@ public:
   // Throws Error (option) if that many blocks cannot be resident at once.
   unsigned checkedWorkers(unsigned wanted) const;
 
-  void launch(evt_schedule schedule, unsigned workers, std::span<const uint64_t> parameters, Stream stream) const;
+  void launch(evt_schedule schedule, unsigned workers, const Shapes &shapes, std::span<const uint64_t> parameters,
+              Stream stream) const;
 
 private:
-  void prepare(const Manifest &manifest, const std::string &path, size_t schedule);
+  void prepare(const Manifest &manifest, const std::string &path, size_t variant, size_t schedule);
+  // The first variant that lacks no call which has tasks. Throws Error (artifact) if there is none.
+  size_t serving(const Shapes &shapes) const;
 
   const Gpu &gpu_;
-  CudaSection section_;
+  std::vector<CudaSection::Variant> variants_;
   Module module_ = nullptr;
-  std::array<Function, scheduleNames.size()> functions_{}; // of the schedules the artifact supports
+  // Of each variant, those of the schedules the artifact supports.
+  std::vector<std::array<Function, scheduleNames.size()>> functions_;
   unsigned blocksPerMultiprocessor_ = 0, defaultWorkers_ = 0, mostWorkers_ = 0;
 };
 

@@ -174,7 +174,7 @@ LaunchStats Session::launchOn(Stream stream, const Request &request) {
   std::vector<uint64_t> parameters =
       packParameters(launchHeader(*caller.lane, request), memories, binding.symbols, caller.lane->workspace.regions(),
                      encodeTensorMaps(gpu_.driver(), manifest_, binding.shapes, memories));
-  on_->image.launch(request.schedule, request.workers, parameters, stream);
+  on_->image.launch(request.schedule, request.workers, binding.shapes, parameters, stream);
   caller.binding = binding;
   caller.schedule = request.schedule;
   caller.workers = request.workers;

@@ -128,7 +128,7 @@ void SynchronousLaunch::start() {
   std::vector<uint64_t> parameters = packParameters(header, memories_, request_.binding.symbols, regions_,
                                                     encodeTensorMaps(driver_, session_.manifest_, shapes_, memories_));
   driver_.EventRecord(on_.signals.begin, stream);
-  on_.image.launch(request_.schedule, request_.workers, parameters, stream);
+  on_.image.launch(request_.schedule, request_.workers, shapes_, parameters, stream);
   driver_.EventRecord(on_.signals.end, stream);
 }
 

@@ -2,6 +2,17 @@
 
 namespace evt::runtime::cuda {
 
+namespace {
+
+const TileShape *packedTileOf(const Manifest &manifest, const Memory &memory) {
+  if (!memory.argument)
+    return nullptr;
+  const std::optional<TileShape> &packed = manifest.arguments[*memory.argument].packed;
+  return packed ? &*packed : nullptr;
+}
+
+} // namespace
+
 std::vector<TensorMap> encodeTensorMaps(const Driver &driver, const Manifest &manifest, const Shapes &shapes,
                                         std::span<const Address> memories) {
   constexpr size_t mostDims = 5; // the driver's own limit
@@ -12,22 +23,34 @@ std::vector<TensorMap> encodeTensorMaps(const Driver &driver, const Manifest &ma
     if (extents.elements == 0)
       continue;
     const Memory &memory = manifest.memories[wanted.memory];
-    // The driver counts dimensions from the innermost one on; the innermost stride is the element's size.
+    // The driver counts dimensions from the innermost one on; the innermost stride is the element's size. A packed
+    // tensor has a tile's columns and rows, then tiles of a row of tiles, then rows of tiles.
     uint64_t dims[mostDims], strides[mostDims], distance = bytesOf(memory.type);
     uint32_t box[mostDims], steps[mostDims];
-    size_t rank = extents.dims.size();
-    for (size_t d = 0; d < rank; ++d) {
-      dims[d] = static_cast<uint64_t>(extents.dims[rank - 1 - d]);
-      distance *= dims[d];
-      strides[d] = distance;
-      box[d] = d == 0 ? wanted.columns : d == 1 ? wanted.rows : 1;
-      steps[d] = 1;
+    size_t rank = 0;
+    auto add = [&](int64_t extent, int64_t fetched) {
+      dims[rank] = static_cast<uint64_t>(extent);
+      distance *= dims[rank];
+      strides[rank] = distance;
+      box[rank] = static_cast<uint32_t>(fetched);
+      steps[rank++] = 1;
+    };
+    auto from = extents.dims.rbegin();
+    const TileShape *tile = packedTileOf(manifest, memory);
+    if (tile) {
+      add(tile->columns, tile->columns);
+      add(tile->rows, tile->rows);
     }
+    add(*from++ / (tile ? tile->columns : 1), wanted.columns / (tile ? tile->columns : 1));
+    add(fetchedRows(memory, wanted, *from++) / (tile ? tile->rows : 1), wanted.rows / (tile ? tile->rows : 1));
+    for (; from != extents.dims.rend(); ++from)
+      add(*from, 1);
     driver.TensorMapEncodeTiled(&map, memory.type == DataType::bf16 ? TensorMapType::bfloat16 : TensorMapType::float16,
                                 static_cast<uint32_t>(rank), reinterpret_cast<void *>(memories[wanted.memory]),
                                 static_cast<const uint64_t *>(dims), static_cast<const uint64_t *>(strides),
                                 static_cast<const uint32_t *>(box), static_cast<const uint32_t *>(steps),
-                                tensorMapInterleaveNone, tensorMapSwizzle128, tensorMapPromotion256, tensorMapFillZero);
+                                tensorMapInterleaveNone, tile ? tensorMapSwizzle64 : tensorMapSwizzle128,
+                                tensorMapPromotion256, tensorMapFillZero);
   }
   return maps;
 }

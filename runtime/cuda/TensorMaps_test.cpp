@@ -40,6 +40,25 @@ TEST_F(FakeGpu, TensorMapsHaveTheExtentsOfTheLaunch) {
                                                 {0x2000, 6, 3, 72, 328, 3, 0, 0, 144, 328 * 144, 0, 0, 64, 64, 1, 0}}));
 }
 
+// A packed tensor, [3, 48, 128] in tiles of 8 x 32: 32 columns and 8 rows of a tile, 4 tiles a row of tiles, 6 such
+// rows.
+TEST_F(FakeGpu, ATensorMapOfAPackedTensorHasWholeTiles) {
+  Maps maps;
+  maps.add(DataType::bf16, {3, 48, 128}, 0x1000, 16);
+  maps.manifest.arguments.emplace_back().packed = TileShape{8, 32};
+  maps.manifest.memories[0].argument = 0;
+  EXPECT_EQ(maps.encoded(EVT_FAKE_CUDA),
+            (Words{{0x1000, 9, 5, 32, 8, 4, 6, 3, 64, 512, 4 * 512, 6 * 4 * 512, 32, 8, 2, 2}}));
+}
+
+// What lies outside of a buffer's rows is there, and fetched like the rest.
+TEST_F(FakeGpu, ABuffersRowsAreWholeTiles) {
+  Maps maps;
+  maps.add(DataType::bf16, {9, 200}, 0x1000, 64);
+  maps.manifest.memories[0].dims.resize(2);
+  EXPECT_EQ(maps.encoded(EVT_FAKE_CUDA), (Words{{0x1000, 9, 2, 200, 64, 0, 0, 0, 400, 0, 0, 0, 64, 64, 0, 0}}));
+}
+
 TEST_F(FakeGpu, ATensorMapOfNothingIsZero) {
   Maps maps;
   maps.add(DataType::bf16, {0, 200}, 0x1000, 128);

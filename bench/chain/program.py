@@ -36,13 +36,11 @@ def split(depth, most, fewest=1):
 
 class Tile:
     """What a task multiplies: so many tokens with so many rows of weights (of each matrix), so many columns a step of K; and how
-    its calls are named and ordered. Few tokens stream; of many, tiles with the same weights follow each other, which are then
-    read once."""
+    its calls are named. Few tokens stream."""
 
     def __init__(self, rows, few):
         self.tokens, self.rows = (8, rows) if few else (WIDE, rows)
         self.end, self.tiles, self.squares = ("", "%few", "squares") if few else ("_wide", "%many", "wide_squares")
-        self.order = "t, j" if few else "j, t"
         self.few = few
         self.type = f"tensor<{self.tokens}x{rows}xf32>"
         self.narrow = f"tensor<{self.tokens}x{rows}xbf16>"
@@ -51,11 +49,8 @@ class Tile:
     def step(self, depth):
         return 64 if not self.few else STEP if depth % STEP == 0 else 256
 
-    def grid(self, columns):
-        return f"{self.tiles}, {columns}" if self.few else f"{columns}, {self.tiles}"
 
-
-def product(name, tile, arguments, extra, rows, depth, sources, epilogue, columns="%c0", grid=None):
+def product(name, tile, arguments, extra, rows, depth, sources, epilogue, columns="%c0", grid="%t, %j"):
     """A device function: one or two products of x[t] with rows of weights, then the epilogue."""
     n, step = len(sources), tile.step(depth)
     accs = ", ".join(f"%acc{i}" for i in range(n))
@@ -69,7 +64,6 @@ def product(name, tile, arguments, extra, rows, depth, sources, epilogue, column
     %out{i} = linalg.matmul_transpose_b ins(%a, %w{i} : {x32}, {w32})
         outs(%in{i} : {tile.type}) -> {tile.type}""" for i, (memory, mtype, lead) in enumerate(sources))
     outs = ", ".join(f"%out{i}" for i in range(n))
-    grid = grid or ", ".join("%" + c for c in tile.order.split(", "))
     return f"""
 evt.device @{name}({arguments}) grid({grid}) {{
   %c0 = arith.constant 0 : index
@@ -238,8 +232,8 @@ evt.device @combine_{self.name}({', '.join(f'%{n}: {t}' for n, t in self.parts +
         at = "l, t, j" if self.layered else "t, j"
         if not self.parts:
             return f"""
-    evt.call @{self.name}({passed}) grid({self.tile.grid(self.columns)})
-      {wait(lead + self.tile.order, "0")} {notify(lead + self.tile.order)}
+    evt.call @{self.name}({passed}) grid({self.tile.tiles}, {self.columns})
+      {wait(f"{lead}t, j", "0")} {notify(f"{lead}t, j")}
       : ({types})"""
         text = f"""
     evt.call @{self.name}({passed}) grid(%few, {self.columns}_equal, {self.columns})

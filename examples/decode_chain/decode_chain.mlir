@@ -211,7 +211,7 @@ evt.device @start_wide(%r: memref<?x256xf32>, %rb: memref<?x256xbf16>, %squares:
   evt.store %part, %squares[%token, %group] : tensor<8x2xf32> -> memref<?x32xf32>
 }
 
-evt.device @qkv_wide(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %w: memref<?x512x256xbf16>, %q: memref<?x512xbf16>, %l: index) grid(%j, %t) {
+evt.device @qkv_wide(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %w: memref<?x512x256xbf16>, %q: memref<?x512xbf16>, %l: index) grid(%t, %j) {
   %c0 = arith.constant 0 : index
   %depth = arith.constant 256 : index
   %step = arith.constant 64 : index
@@ -243,7 +243,7 @@ evt.device @qkv_wide(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %w: mem
   evt.store %q16, %q[%token, %row] : tensor<64x8xbf16> -> memref<?x512xbf16>
 }
 
-evt.device @out_wide(%x: memref<?x512xbf16>, %w: memref<?x256x256xbf16>, %r: memref<?x256xf32>, %rb: memref<?x256xbf16>, %squares: memref<?x32xf32>, %l: index) grid(%j, %t) {
+evt.device @out_wide(%x: memref<?x512xbf16>, %w: memref<?x256x256xbf16>, %r: memref<?x256xf32>, %rb: memref<?x256xbf16>, %squares: memref<?x32xf32>, %l: index) grid(%t, %j) {
   %c0 = arith.constant 0 : index
   %depth = arith.constant 256 : index
   %step = arith.constant 64 : index
@@ -273,7 +273,7 @@ evt.device @out_wide(%x: memref<?x512xbf16>, %w: memref<?x256x256xbf16>, %r: mem
   evt.store %of_tile, %squares[%token, %j] sizes [64, 1] : tensor<64xf32> -> memref<?x32xf32>
 }
 
-evt.device @gate_up_wide(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %wg: memref<?x5120x256xbf16>, %wu: memref<?x5120x256xbf16>, %h: memref<?x5120xbf16>, %l: index) grid(%j, %t) {
+evt.device @gate_up_wide(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %wg: memref<?x5120x256xbf16>, %wu: memref<?x5120x256xbf16>, %h: memref<?x5120xbf16>, %l: index) grid(%t, %j) {
   %c0 = arith.constant 0 : index
   %depth = arith.constant 256 : index
   %step = arith.constant 64 : index
@@ -316,7 +316,7 @@ evt.device @gate_up_wide(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %wg
   evt.store %swiglu16, %h[%token, %row] : tensor<64x40xbf16> -> memref<?x5120xbf16>
 }
 
-evt.device @down_wide(%x: memref<?x5120xbf16>, %w: memref<?x256x5120xbf16>, %r: memref<?x256xf32>, %rb: memref<?x256xbf16>, %squares: memref<?x32xf32>, %l: index) grid(%j, %t) {
+evt.device @down_wide(%x: memref<?x5120xbf16>, %w: memref<?x256x5120xbf16>, %r: memref<?x256xf32>, %rb: memref<?x256xbf16>, %squares: memref<?x32xf32>, %l: index) grid(%t, %j) {
   %c0 = arith.constant 0 : index
   %depth = arith.constant 5120 : index
   %step = arith.constant 64 : index
@@ -346,7 +346,7 @@ evt.device @down_wide(%x: memref<?x5120xbf16>, %w: memref<?x256x5120xbf16>, %r: 
   evt.store %of_tile, %squares[%token, %j] sizes [64, 1] : tensor<64xf32> -> memref<?x32xf32>
 }
 
-evt.device @head_wide(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %w: memref<1000x256xbf16>, %logits: memref<?x1000xf32>) grid(%j, %t) {
+evt.device @head_wide(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %w: memref<1000x256xbf16>, %logits: memref<?x1000xf32>) grid(%t, %j) {
   %c0 = arith.constant 0 : index
   %depth = arith.constant 256 : index
   %step = arith.constant 64 : index
@@ -443,23 +443,23 @@ evt.graph @decode_chain(%r: memref<?x256xf32>, %w_qkv: memref<?x512x256xbf16> {e
     evt.call @combine_down(%down_part0, %r, %rb, %squares) grid(%few, %c_down)
       wait(%down_pieces[(l, t, j) -> (l, t, j)]) notify(%added2[(l, t, j) -> (l, t)])
       : (memref<2x?x256xf32>, memref<?x256xf32>, memref<?x256xbf16>, memref<?x32xf32>)
-    evt.call @qkv_wide(%rb, %wide_squares, %w_qkv, %q, %l) grid(%c_qkv_wide, %many)
-      wait(%wide_started[(l, j, t) -> (t)], %wide_added2[(l, j, t) -> (l - 1 to l, t)]) notify(%wide_projected[(l, j, t) -> (l, t)])
+    evt.call @qkv_wide(%rb, %wide_squares, %w_qkv, %q, %l) grid(%many, %c_qkv_wide)
+      wait(%wide_started[(l, t, j) -> (t)], %wide_added2[(l, t, j) -> (l - 1 to l, t)]) notify(%wide_projected[(l, t, j) -> (l, t)])
       : (memref<?x256xbf16>, memref<?x32xf32>, memref<?x512x256xbf16>, memref<?x512xbf16>, index)
-    evt.call @out_wide(%q, %w_out, %r, %rb, %wide_squares, %l) grid(%c_out_wide, %many)
-      wait(%wide_projected[(l, j, t) -> (l, t)]) notify(%wide_added1[(l, j, t) -> (l, t)])
+    evt.call @out_wide(%q, %w_out, %r, %rb, %wide_squares, %l) grid(%many, %c_out_wide)
+      wait(%wide_projected[(l, t, j) -> (l, t)]) notify(%wide_added1[(l, t, j) -> (l, t)])
       : (memref<?x512xbf16>, memref<?x256x256xbf16>, memref<?x256xf32>, memref<?x256xbf16>, memref<?x32xf32>, index)
-    evt.call @gate_up_wide(%rb, %wide_squares, %w_gate, %w_up, %h, %l) grid(%c_gate_up_wide, %many)
-      wait(%wide_added1[(l, j, t) -> (l, t)]) notify(%wide_activated[(l, j, t) -> (l, t, 0)])
+    evt.call @gate_up_wide(%rb, %wide_squares, %w_gate, %w_up, %h, %l) grid(%many, %c_gate_up_wide)
+      wait(%wide_added1[(l, t, j) -> (l, t)]) notify(%wide_activated[(l, t, j) -> (l, t, 0)])
       : (memref<?x256xbf16>, memref<?x32xf32>, memref<?x5120x256xbf16>, memref<?x5120x256xbf16>, memref<?x5120xbf16>, index)
-    evt.call @down_wide(%h, %w_down, %r, %rb, %wide_squares, %l) grid(%c_down_wide, %many)
-      wait(%wide_activated[(l, j, t) -> (l, t, 0)]) notify(%wide_added2[(l, j, t) -> (l, t)])
+    evt.call @down_wide(%h, %w_down, %r, %rb, %wide_squares, %l) grid(%many, %c_down_wide)
+      wait(%wide_activated[(l, t, j) -> (l, t, 0)]) notify(%wide_added2[(l, t, j) -> (l, t)])
       : (memref<?x5120xbf16>, memref<?x256x5120xbf16>, memref<?x256xf32>, memref<?x256xbf16>, memref<?x32xf32>, index)
   }
     evt.call @head(%rb, %squares, %w_head, %logits) grid(%few, %c_head)
       wait(%started[(layers, t, j) -> (t)], %added2[(layers, t, j) -> (layers - 1 to layers, t)]) 
       : (memref<?x256xbf16>, memref<?x32xf32>, memref<1000x256xbf16>, memref<?x1000xf32>)
-    evt.call @head_wide(%rb, %wide_squares, %w_head, %logits) grid(%c_head_wide, %many)
-      wait(%wide_started[(layers, j, t) -> (t)], %wide_added2[(layers, j, t) -> (layers - 1 to layers, t)]) 
+    evt.call @head_wide(%rb, %wide_squares, %w_head, %logits) grid(%many, %c_head_wide)
+      wait(%wide_started[(layers, t, j) -> (t)], %wide_added2[(layers, t, j) -> (layers - 1 to layers, t)]) 
       : (memref<?x256xbf16>, memref<?x32xf32>, memref<1000x256xbf16>, memref<?x1000xf32>)
 }

@@ -135,7 +135,7 @@ private:
 
 void TiledProduct::fill(int64_t stageBytes) {
   auto lower = ir::constantOf(loop.getLowerBound()), upper = ir::constantOf(loop.getUpperBound());
-  if (!lower || !upper || *upper <= *lower || (*upper - *lower) % chunkColumns)
+  if (!lower || !upper || *upper <= *lower || (*upper - *lower) % step)
     return;
   chunks = stageBytes / chunkBytes();
   while ((*upper - *lower) / chunkColumns % chunks)

@@ -2,7 +2,8 @@
 //
 // A stage holds 64 columns of K, or a few times that: for each 64, a tile of rows, then the tiles of weights one below
 // the other, which to the tensor cores are one tile. The copy engine fills it from maps of the tensors that the runtime
-// makes for each launch, zero outside; so ragged edges cost nothing and need no code.
+// makes for each launch, zero outside (or, in rows of the runtime's buffers, whatever is there: nobody stores what
+// comes of it); so ragged edges cost nothing and need no code.
 //
 // The loader passes the waits of a task before it hands the task over, and then issues every copy of it: a task that
 // compute has taken always gets its stages. What earlier tasks wrote was written by ordinary stores, and is read by the

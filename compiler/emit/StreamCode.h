@@ -35,10 +35,14 @@ struct StreamPlan {
   /// Graph arguments whose last two dimensions are packed as tiles of 8 x 32.
   std::vector<unsigned> packed;
   /// Tensors as the copy engine fetches them: 64 columns of so many rows at a time, of packed ones whole tiles.
+  /// What is outside is zero; or not, where it makes no difference (rows of results that are not stored) and is faster.
   struct Map {
     unsigned memory;
     int64_t rows;
-    bool operator==(const Map &other) const { return memory == other.memory && rows == other.rows; }
+    bool mayReadOutside;
+    bool operator==(const Map &other) const {
+      return memory == other.memory && rows == other.rows && mayReadOutside == other.mayReadOutside;
+    }
   };
   std::vector<Map> maps;
   /// Memories that must begin at a multiple of 16 bytes.

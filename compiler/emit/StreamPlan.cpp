@@ -77,11 +77,12 @@ void StreamPlan::matchProducts(const GraphCode &graph) {
 
 namespace {
 
-StreamPlan::Map mapFor(const ir::Signature &s, unsigned k, ir::LoadOp operand) {
+StreamPlan::Map mapFor(const ir::Signature &s, unsigned k, ir::LoadOp operand, const roles::TiledProduct &product) {
   ir::CallOp call = s.calls[k];
   unsigned argument = cast<BlockArgument>(operand.getMemory()).getArgNumber();
+  // Only of rows: a column outside may be part of a sum over columns.
   return {(unsigned)s.memoryOf(call.getArgs()[argument]),
-          cast<RankedTensorType>(operand.getTile().getType()).getDimSize(0)};
+          cast<RankedTensorType>(operand.getTile().getType()).getDimSize(0), operand == product.rows};
 }
 
 } // namespace
@@ -93,7 +94,7 @@ void StreamPlan::listMaps(const GraphCode &graph) {
     SmallVector<ir::LoadOp> operands{call.tiled->rows};
     operands.append(call.tiled->weights.begin(), call.tiled->weights.end());
     for (ir::LoadOp operand : operands) {
-      Map map = mapFor(graph.signature, k, operand);
+      Map map = mapFor(graph.signature, k, operand, *call.tiled);
       if (!llvm::is_contained(maps, map))
         maps.push_back(map);
       aligned.push_back(map.memory); // for the copy engine
@@ -105,7 +106,7 @@ void StreamPlan::listMaps(const GraphCode &graph) {
 }
 
 unsigned StreamPlan::mapOf(const GraphCode &graph, unsigned k, ir::LoadOp operand) const {
-  return llvm::find(maps, mapFor(graph.signature, k, operand)) - maps.begin();
+  return llvm::find(maps, mapFor(graph.signature, k, operand, *calls[k].tiled)) - maps.begin();
 }
 
 /// A packed tensor must be read as weights wherever it is read. A product of tiles reads all its weights from packed

@@ -225,6 +225,8 @@ private:
                     std::to_string(tile.columns) + ", required a box of whole tiles and rank 2 or 3");
       }
       map.columns = static_cast<uint32_t>(box[1].integer(64, 64)); // what the swizzle spans
+      if (std::optional<JsonView> outside = item.find("may_read_outside"))
+        map.mayReadOutside = outside->boolean();
       m_.cuda->tensorMaps.push_back(map);
     }
   }

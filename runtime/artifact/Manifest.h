@@ -124,6 +124,7 @@ struct CudaSection {
   struct TensorMap {
     uint32_t memory;
     uint32_t rows, columns; // of a tile
+    bool mayReadOutside;    // of its rows: what is there need not be zero
   };
   // Kernels that lack the code of some calls: they serve the launches in which those have no tasks.
   struct Variant {

@@ -36,7 +36,7 @@ Shapes::Extents evaluateAll(const std::vector<Expression> &dims, std::span<const
 } // namespace
 
 int64_t fetchedRows(const Memory &memory, const CudaSection::TensorMap &map, int64_t rows) {
-  if (memory.argument || memory.dims.size() != 2)
+  if (!map.mayReadOutside || memory.argument || memory.dims.size() != 2)
     return rows;
   return (rows + map.rows - 1) / map.rows * map.rows;
 }

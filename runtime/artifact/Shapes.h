@@ -35,8 +35,8 @@ struct Shapes {
 // smaller than its event.
 Shapes resolveShapes(const Manifest &manifest, std::span<const int64_t> symbols);
 
-// Rows that the copy engine is told a memory has. A buffer of the workspace has room for whole tiles: what is outside
-// of its extents is fetched and then not used, which is faster than having the copy engine fill in zeros.
+// Rows that the copy engine is told a memory has. A buffer of the workspace may have room for whole tiles: where what
+// is outside of its extents is not used, fetching it is faster than having the copy engine fill in zeros.
 int64_t fetchedRows(const Memory &memory, const CudaSection::TensorMap &map, int64_t rows);
 
 // Row-major coordinates of a linear index, as "[3, 0]"; "[]" for rank 0.

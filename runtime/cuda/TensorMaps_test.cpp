@@ -18,7 +18,7 @@ struct Maps {
       elements *= n;
     uint32_t number = static_cast<uint32_t>(manifest.memories.size());
     manifest.memories.push_back({"m" + std::to_string(number), std::nullopt, type, {}});
-    manifest.cuda->tensorMaps.push_back({number, rows, 64});
+    manifest.cuda->tensorMaps.push_back({number, rows, 64, false});
     shapes.memories.push_back({std::move(dims), elements});
     addresses.push_back(address);
   }
@@ -51,11 +51,13 @@ TEST_F(FakeGpu, ATensorMapOfAPackedTensorHasWholeTiles) {
             (Words{{0x1000, 9, 5, 32, 8, 4, 6, 3, 64, 512, 4 * 512, 6 * 4 * 512, 32, 8, 2, 2}}));
 }
 
-// What lies outside of a buffer's rows is there, and fetched like the rest.
+// What lies outside of a buffer's rows is zero, unless it may be anything: then it is there, and fetched like the rest.
 TEST_F(FakeGpu, ABuffersRowsAreWholeTiles) {
   Maps maps;
   maps.add(DataType::bf16, {9, 200}, 0x1000, 64);
   maps.manifest.memories[0].dims.resize(2);
+  EXPECT_EQ(maps.encoded(EVT_FAKE_CUDA), (Words{{0x1000, 9, 2, 200, 9, 0, 0, 0, 400, 0, 0, 0, 64, 64, 0, 0}}));
+  maps.manifest.cuda->tensorMaps[0].mayReadOutside = true;
   EXPECT_EQ(maps.encoded(EVT_FAKE_CUDA), (Words{{0x1000, 9, 2, 200, 64, 0, 0, 0, 400, 0, 0, 0, 64, 64, 0, 0}}));
 }
 

@@ -83,6 +83,22 @@ class Borders(unittest.TestCase):
             ["runtime/A.cpp:1: includes mlir/IR/Builders.h; only compiler, models, tools, test, bench may see MLIR"],
         )
 
+    def test_weights_see_neither_compiler_nor_runtime(self):
+        tree = {"compiler/builder/B.h": "", "runtime/R.h": "", "models/config/C.h": "", "models/weights/W.h": ""}
+        self.assertEqual(
+            self.check(tree | {"models/M.cpp": '#include "mlir/IR/Builders.h"\n#include "compiler/builder/B.h"\n'
+                                               '#include "models/config/C.h"\n',
+                               "models/weights/W.cpp": '#include "models/config/C.h"\n'}), [])
+        self.assertEqual(
+            self.check(tree | {"models/weights/W.cpp": '#include "runtime/R.h"\n#include "compiler/builder/B.h"\n',
+                               "models/config/C.cpp": '#include "models/weights/W.h"\n#include "mlir/IR/Builders.h"\n'}),
+            ["models/config/C.cpp:1: includes models/weights/W.h; models/config may include only models/config",
+             "models/config/C.cpp:2: includes mlir/IR/Builders.h; models/config may not see MLIR",
+             "models/weights/W.cpp:1: includes runtime/R.h; models/weights may include only models/weights, models/config",
+             "models/weights/W.cpp:2: includes compiler/builder/B.h; models/weights may include only models/weights, "
+             "models/config"],
+        )
+
     def test_names_say_the_concept(self):
         for name, word in (("StringUtils.h", "utils"), ("queue_helper.cpp", "helper"), ("TaskManager.cpp", "manager")):
             self.assertEqual(

@@ -1,6 +1,7 @@
 #include "tools/evt/CommandLine.h"
 
 #include "evt/evt.h"
+#include "models/config/Problems.h"
 #include "runtime/Error.h"
 #include "tools/evt/Bench.h"
 #include "tools/evt/Check.h"
@@ -12,6 +13,7 @@
 #include "tools/evt/Run.h"
 #include "tools/evt/Show.h"
 #include "tools/evt/Version.h"
+#include "tools/evt/Weights.h"
 
 #include <cctype>
 #include <iostream>
@@ -82,6 +84,8 @@ int guarded(const Action &action) {
     return end(failure.code(), failure.what());
   } catch (const runtime::Error &error) {
     return end(exitCodeOf(error.code()), error.what());
+  } catch (const models::Problems &problems) {
+    return end(ExitCode::wrongInput, problems.what());
   } catch (const std::bad_alloc &) {
     return end(ExitCode::missing, "not enough memory");
   } catch (const std::exception &error) {
@@ -122,6 +126,7 @@ int runCommandLine(int argc, char **argv) {
   addShow(commands);
   addBench(commands);
   addDemo(commands);
+  addWeights(commands);
   addVersion(commands);
 
   try {

@@ -125,13 +125,13 @@ private:
         continue;
       }
       if (auto load = dyn_cast<ir::LoadOp>(step))
-        touchTile(load.getMemory(), load.getTable(), false, load.getOffsets(), load.getSizes(), times);
+        touchTile(load, false, times);
       else if (auto store = dyn_cast<ir::StoreOp>(step))
-        touchTile(store.getMemory(), store.getTable(), true, store.getOffsets(), store.getSizes(), times);
+        touchTile(store, true, times);
       else if (auto reads = dyn_cast<ir::ReadsOp>(step))
-        touchTile(reads.getMemory(), reads.getTable(), false, reads.getOffsets(), reads.getSizes(), times);
+        touchTile(reads, false, times);
       else if (auto writes = dyn_cast<ir::WritesOp>(step))
-        touchTile(writes.getMemory(), writes.getTable(), true, writes.getOffsets(), writes.getSizes(), times);
+        touchTile(writes, true, times);
       else if (auto read = dyn_cast<ir::ReadOp>(step))
         touchPoint(read, times);
       sum = sum + evt::opsOf(&step);
@@ -139,20 +139,20 @@ private:
     return sum;
   }
 
-  void touchTile(Value memory, Value table, bool write, ValueRange offsets, ArrayRef<int64_t> sizes,
-                 const Amount &times) {
+  template <typename AccessOp> void touchTile(AccessOp access, bool write, const Amount &times) {
     std::vector<IndexRange> box;
-    for (auto [offset, size] : llvm::zip(offsets, sizes)) {
+    for (auto [offset, size] : llvm::zip(access.getOffsets(), access.getSizes())) {
       IndexRange range = ranges.of(offset);
       if (range.hi)
         range.hi = *range.hi + (size - 1);
       box.push_back(range);
     }
-    if (table) {
-      touch(table, false, {box[0]}, {sizes[0]}, times);
-      box[0] = {};
+    if (Value table = access.getTable()) {
+      uint64_t dim = access.getTableDim();
+      touch(table, false, {box[dim]}, {access.getSizes()[dim]}, times);
+      box[dim] = {};
     }
-    touch(memory, write, box, sizes, times);
+    touch(access.getMemory(), write, box, access.getSizes(), times);
   }
 
   void touchPoint(ir::ReadOp read, const Amount &times) {

@@ -243,7 +243,7 @@ Trips IndexRanges::tripsOf(scf::ForOp loop) const {
     if (auto load = dyn_cast<ir::LoadOp>(user))
       for (auto [d, offset] : llvm::enumerate(load.getOffsets())) {
         int memory = signature.memoryOf(memoryOf(load.getMemory()));
-        if (offset != loop.getInductionVar() || memory < 0 || (load.getTable() && d == 0))
+        if (offset != loop.getInductionVar() || memory < 0 || (load.getTable() && d == load.getTableDim()))
           continue;
         Amount extent = extentOf(memory, d);
         if (longest && !longest->atLeast(extent))

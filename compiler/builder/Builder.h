@@ -158,7 +158,8 @@ enum class Compare { equal, less, lessEqual, greater, greaterEqual };
 struct Box {
   std::vector<int64_t> sizes = {};            // of full rank, where other than leading dimensions are dropped
   double fill = 0;                            // what a load gives outside the memory
-  std::optional<Memory> table = std::nullopt; // offset 0 is a position in it: row r is row table[offset + r]
+  std::optional<Memory> table = std::nullopt; // of rows: row r is row table[offset + r]
+  int64_t tableDim = 0;                       // which dimension is rows; all sizes before it are 1
 };
 
 /// The body of a device function: what one task does.
@@ -171,8 +172,10 @@ public:
   Tile load(Memory from, std::vector<Index> offsets, std::vector<int64_t> shape, const Box &box = {});
   void store(Tile tile, Memory to, std::vector<Index> offsets, const Box &box = {});
   /// Of a foreign device function: the box that it reads, or writes.
-  void reads(Memory memory, std::vector<Index> offsets, std::vector<int64_t> sizes, std::optional<Memory> table = {});
-  void writes(Memory memory, std::vector<Index> offsets, std::vector<int64_t> sizes, std::optional<Memory> table = {});
+  void reads(Memory memory, std::vector<Index> offsets, std::vector<int64_t> sizes, std::optional<Memory> table = {},
+             int64_t tableDim = 0);
+  void writes(Memory memory, std::vector<Index> offsets, std::vector<int64_t> sizes, std::optional<Memory> table = {},
+              int64_t tableDim = 0);
   /// How many of `size` elements from `offset` on lie inside dimension `d` of a memory.
   Index valid(Memory memory, Index offset, int64_t d, int64_t size);
 

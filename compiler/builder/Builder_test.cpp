@@ -150,6 +150,7 @@ TEST_F(BuilderTest, TileFormsAreThoseOfTheText) {
                    return {s.matmulTransposed(s.slice(kept, {0, 0}, {16, 32}), s.splat(2, {64, 32}), carried[0])};
                  });
              s.store(s.reshape(s.transpose(sum[0], {1, 0}), {16, 64}), s["y"], {s["i"], 0}, {.table = s["rows"]});
+             s.store(narrow, s["x"], {s["i"], 0, 0}, {.sizes = {1, 16, 64}, .table = s["rows"], .tableDim = 1});
            });
   OwningOpRef<ModuleOp> built = p.take();
   ASSERT_TRUE(built) << testing::PrintToString(messages);
@@ -190,6 +191,7 @@ TEST_F(BuilderTest, TileFormsAreThoseOfTheText) {
       %flat = tensor.collapse_shape %t [[0, 1]] : tensor<64x16xf32> into tensor<1024xf32>
       %back = tensor.expand_shape %flat [[0, 1]] output_shape [16, 64] : tensor<1024xf32> into tensor<16x64xf32>
       evt.store %back, %y[%rows[%i], %c0] : tensor<16x64xf32> -> memref<?x64xf32>, memref<?xi32>
+      evt.store %narrow, %x[%i, %rows[%c0], %c0] : tensor<16x64xbf16> -> memref<?x4x64xbf16>, memref<?xi32>
     })");
   ASSERT_TRUE(text) << testing::PrintToString(messages);
   EXPECT_EQ(canonical(*built), canonical(*text));

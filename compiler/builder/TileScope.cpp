@@ -86,7 +86,8 @@ Tile TileScope::load(Memory from, std::vector<Index> offsets, std::vector<int64_
   auto sizes = fullBox(memory, box.sizes, shape);
   return {cursor.create<ir::LoadOp>(loc, tileType(shape, memory.getElementType()), from.value,
                                     box.table ? box.table->value : Value(), valuesOf(offsets),
-                                    cursor.getDenseI64ArrayAttr(sizes), cursor.getF64FloatAttr(box.fill)),
+                                    cursor.getDenseI64ArrayAttr(sizes), cursor.getF64FloatAttr(box.fill),
+                                    cursor.getI64IntegerAttr(box.tableDim)),
           this};
 }
 
@@ -94,19 +95,19 @@ void TileScope::store(Tile tile, Memory to, std::vector<Index> offsets, const Bo
   auto memory = cast<MemRefType>(to.value.getType());
   auto sizes = fullBox(memory, box.sizes, typeOf(tile).getShape());
   cursor.create<ir::StoreOp>(loc, tile.value, to.value, box.table ? box.table->value : Value(), valuesOf(offsets),
-                             cursor.getDenseI64ArrayAttr(sizes));
+                             cursor.getDenseI64ArrayAttr(sizes), cursor.getI64IntegerAttr(box.tableDim));
 }
 
 void TileScope::reads(Memory memory, std::vector<Index> offsets, std::vector<int64_t> sizes,
-                      std::optional<Memory> table) {
+                      std::optional<Memory> table, int64_t tableDim) {
   cursor.create<ir::ReadsOp>(loc, memory.value, table ? table->value : Value(), valuesOf(offsets),
-                             cursor.getDenseI64ArrayAttr(sizes));
+                             cursor.getDenseI64ArrayAttr(sizes), cursor.getI64IntegerAttr(tableDim));
 }
 
 void TileScope::writes(Memory memory, std::vector<Index> offsets, std::vector<int64_t> sizes,
-                       std::optional<Memory> table) {
+                       std::optional<Memory> table, int64_t tableDim) {
   cursor.create<ir::WritesOp>(loc, memory.value, table ? table->value : Value(), valuesOf(offsets),
-                              cursor.getDenseI64ArrayAttr(sizes));
+                              cursor.getDenseI64ArrayAttr(sizes), cursor.getI64IntegerAttr(tableDim));
 }
 
 Index TileScope::valid(Memory memory, Index offset, int64_t d, int64_t size) {

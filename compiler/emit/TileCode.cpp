@@ -82,7 +82,7 @@ private:
   template <class DeclaredOp> void emitDeclared(DeclaredOp op, const char *write) {
     out.line("evt::", op.getTable() ? "report_through" : "report_box", "<", sizes(op.getSizes()), ">(w, ",
              name(op.getMemory()), ", ", write, ", {", list(op.getOffsets(), "0"), "}",
-             op.getTable() ? ", " + name(op.getTable()) : "", ");");
+             op.getTable() ? ", " + name(op.getTable()) : "", rowsOf(op), ");");
   }
 
   //===-- operations --------------------------------------------------------------------------------------------===//
@@ -216,6 +216,11 @@ private:
     return s;
   }
 
+  /// The dimension that goes through a table, where it is not the first.
+  template <class AccessOp> static std::string rowsOf(AccessOp op) {
+    return op.getTableDim() ? ", evt::RowDim<" + num(op.getTableDim()) + ">{}" : "";
+  }
+
   void emitLoad(ir::LoadOp op) {
     RankedTensorType t = tileType(op.getTile());
     std::string b = newBuffer(t), fill = cppFloat(op.getFill().convertToDouble(), t.getElementType());
@@ -223,7 +228,7 @@ private:
       fill = "(" + cppType(t.getElementType()) + ")" + num((int64_t)op.getFill().convertToDouble());
     if (op.getTable())
       out.line("evt::load_tile_through<", sizes(op.getSizes()), ">(w, ", b, ", ", name(op.getMemory()), ", {",
-               list(op.getOffsets(), "0"), "}, ", name(op.getTable()), ", ", fill, ");");
+               list(op.getOffsets(), "0"), "}, ", name(op.getTable()), ", ", fill, rowsOf(op), ");");
     else
       out.line("evt::load_tile<", sizes(op.getSizes()), ">(w, ", b, ", ", name(op.getMemory()), ", {",
                list(op.getOffsets(), "0"), "}, ", fill, ");");
@@ -235,7 +240,7 @@ private:
     std::string b = buffer(op.getTile());
     if (op.getTable())
       out.line("evt::store_tile_through<", sizes(op.getSizes()), ">(w, ", b, ", ", name(op.getMemory()), ", {",
-               list(op.getOffsets(), "0"), "}, ", name(op.getTable()), ");");
+               list(op.getOffsets(), "0"), "}, ", name(op.getTable()), rowsOf(op), ");");
     else
       out.line("evt::store_tile<", sizes(op.getSizes()), ">(w, ", b, ", ", name(op.getMemory()), ", {",
                list(op.getOffsets(), "0"), "});");

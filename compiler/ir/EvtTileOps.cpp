@@ -13,8 +13,14 @@ bool isElementType(Type t) {
   return t.isF32() || t.isBF16() || t.isF16() || t.isInteger(32) || t.isInteger(64) || t.isInteger(1);
 }
 
-/// `[%a, %b]` or, with a table, `[%table[%s], %b]`.
-ParseResult parseOffsets(OpAsmParser &parser, std::optional<OpAsmParser::UnresolvedOperand> &table,
+/// The table of an access, and the dimension of the memory that goes through it.
+struct ParsedTable {
+  OpAsmParser::UnresolvedOperand operand;
+  int64_t dim;
+};
+
+/// `[%a, %b]` or, with a table, `[%table[%s], %b]` or `[%a, %table[%s]]`.
+ParseResult parseOffsets(OpAsmParser &parser, std::optional<ParsedTable> &table,
                          SmallVector<OpAsmParser::UnresolvedOperand> &offsets) {
   if (parser.parseLSquare())
     return failure();
@@ -25,9 +31,9 @@ ParseResult parseOffsets(OpAsmParser &parser, std::optional<OpAsmParser::Unresol
     if (parser.parseOperand(first))
       return failure();
     if (succeeded(parser.parseOptionalLSquare())) {
-      if (table || !offsets.empty())
-        return parser.emitError(first.location, "only the first dimension can go through a table");
-      table = first;
+      if (table)
+        return parser.emitError(first.location, "only one dimension can go through a table");
+      table = {first, (int64_t)offsets.size()};
       OpAsmParser::UnresolvedOperand inner;
       if (parser.parseOperand(inner) || parser.parseRSquare())
         return failure();
@@ -37,6 +43,18 @@ ParseResult parseOffsets(OpAsmParser &parser, std::optional<OpAsmParser::Unresol
     }
   } while (succeeded(parser.parseOptionalComma()));
   return parser.parseRSquare();
+}
+
+/// What the syntax says about a box, in attributes.
+ParseResult addBox(OpAsmParser &parser, OperationState &result, ArrayRef<int64_t> sizes,
+                   const std::optional<ParsedTable> &table, SMLoc loc) {
+  for (StringAttr name : result.name.getAttributeNames())
+    if (result.attributes.get(name))
+      return parser.emitError(loc, "'") << name.getValue() << "' is written in the syntax, not as an attribute";
+  result.addAttribute("sizes", parser.getBuilder().getDenseI64ArrayAttr(sizes));
+  if (table && table->dim)
+    result.addAttribute("table_dim", parser.getBuilder().getI64IntegerAttr(table->dim));
+  return success();
 }
 
 ParseResult parseSizes(OpAsmParser &parser, SmallVector<int64_t> &sizes) {
@@ -64,12 +82,12 @@ bool isDefaultSizes(MemRefType memory, RankedTensorType tile, ArrayRef<int64_t> 
   return ArrayRef<int64_t>(defaultSizes(memory, tile)) == sizes;
 }
 
-void printOffsets(OpAsmPrinter &p, Value memory, Value table, OperandRange offsets) {
+void printOffsets(OpAsmPrinter &p, Value memory, Value table, uint64_t tableDim, OperandRange offsets) {
   p << memory << "[";
   for (auto [i, o] : llvm::enumerate(offsets)) {
     if (i)
       p << ", ";
-    if (i == 0 && table)
+    if (i == tableDim && table)
       p << table << "[" << o << "]";
     else
       p << o;
@@ -84,7 +102,8 @@ void printSizes(OpAsmPrinter &p, ArrayRef<int64_t> sizes) {
 }
 
 /// A box of a memory, without regard to a tile.
-LogicalResult verifyBox(Operation *op, MemRefType memory, Value table, size_t offsets, ArrayRef<int64_t> sizes) {
+LogicalResult verifyBox(Operation *op, MemRefType memory, Value table, int64_t tableDim, size_t offsets,
+                        ArrayRef<int64_t> sizes) {
   if (!isElementType(memory.getElementType()))
     return op->emitOpError("element type must be f32, bf16, f16, i32, i64 or i1, found ") << memory.getElementType();
   if ((int64_t)offsets != memory.getRank())
@@ -100,27 +119,38 @@ LogicalResult verifyBox(Operation *op, MemRefType memory, Value table, size_t of
       return op->emitOpError("table must be a memref of rank 1 of i32 or i64, found ") << t;
     if (memory.getRank() == 0)
       return op->emitOpError("a table names rows, but the memory has rank 0");
+    if (tableDim < 0 || tableDim >= memory.getRank())
+      return op->emitOpError("goes through a table in dimension ")
+             << tableDim << " but the memory has rank " << memory.getRank();
+    for (auto [d, size] : llvm::enumerate(sizes.take_front(tableDim)))
+      if (size != 1)
+        return op->emitOpError("goes through a table in dimension ")
+               << tableDim << ", before which all sizes must be 1, but dimension " << d << " has size " << size;
+  } else if (tableDim) {
+    return op->emitOpError("has a table dimension, ") << tableDim << ", but no table";
   }
   return success();
 }
 
-LogicalResult verifyTileBox(Operation *op, MemRefType memory, Value table, size_t offsets, ArrayRef<int64_t> sizes,
-                            RankedTensorType tile) {
-  if (failed(verifyBox(op, memory, table, offsets, sizes)))
+template <typename TileOp> LogicalResult verifyTileBox(TileOp op) {
+  auto memory = cast<MemRefType>(op.getMemory().getType());
+  auto tile = cast<RankedTensorType>(op.getTile().getType());
+  ArrayRef<int64_t> sizes = op.getSizes();
+  if (failed(verifyBox(op, memory, op.getTable(), (int64_t)op.getTableDim(), op.getOffsets().size(), sizes)))
     return failure();
   if (memory.getElementType() != tile.getElementType())
-    return op->emitOpError("tile has element type ")
+    return op.emitOpError("tile has element type ")
            << tile.getElementType() << " but the memory holds " << memory.getElementType();
   size_t next = 0;
   for (int64_t s : sizes) {
     if (next < (size_t)tile.getRank() && tile.getDimSize(next) == s)
       ++next;
     else if (s != 1)
-      return op->emitOpError("tile ") << tile << " does not match the box of sizes [" << sizes
-                                      << "]: only dimensions of size 1 can be dropped";
+      return op.emitOpError("tile ") << tile << " does not match the box of sizes [" << sizes
+                                     << "]: only dimensions of size 1 can be dropped";
   }
   if (next != (size_t)tile.getRank())
-    return op->emitOpError("tile ") << tile << " does not match the box of sizes [" << sizes << "]";
+    return op.emitOpError("tile ") << tile << " does not match the box of sizes [" << sizes << "]";
   return success();
 }
 
@@ -128,7 +158,7 @@ LogicalResult verifyTileBox(Operation *op, MemRefType memory, Value table, size_
 
 ParseResult LoadOp::parse(OpAsmParser &parser, OperationState &result) {
   OpAsmParser::UnresolvedOperand memory;
-  std::optional<OpAsmParser::UnresolvedOperand> table;
+  std::optional<ParsedTable> table;
   SmallVector<OpAsmParser::UnresolvedOperand> offsets;
   SmallVector<int64_t> sizes;
   MemRefType memoryType, tableType;
@@ -148,19 +178,20 @@ ParseResult LoadOp::parse(OpAsmParser &parser, OperationState &result) {
   if (sizes.empty())
     sizes = defaultSizes(memoryType, tileType);
   Builder &b = parser.getBuilder();
-  result.addAttribute("sizes", b.getDenseI64ArrayAttr(sizes));
+  if (addBox(parser, result, sizes, table, loc))
+    return failure();
   result.addAttribute("fill", b.getF64FloatAttr(fill));
   result.addAttribute("operandSegmentSizes", b.getDenseI32ArrayAttr({1, table ? 1 : 0, (int32_t)offsets.size()}));
   result.addTypes(tileType);
   if (parser.resolveOperand(memory, memoryType, result.operands) ||
-      (table && parser.resolveOperand(*table, tableType, result.operands)))
+      (table && parser.resolveOperand(table->operand, tableType, result.operands)))
     return failure();
   return parser.resolveOperands(offsets, b.getIndexType(), loc, result.operands);
 }
 
 void LoadOp::print(OpAsmPrinter &p) {
   p << " ";
-  printOffsets(p, getMemory(), getTable(), getOffsets());
+  printOffsets(p, getMemory(), getTable(), getTableDim(), getOffsets());
   auto memory = cast<MemRefType>(getMemory().getType());
   auto tile = cast<RankedTensorType>(getTile().getType());
   if (!isDefaultSizes(memory, tile, getSizes()))
@@ -169,21 +200,18 @@ void LoadOp::print(OpAsmPrinter &p) {
     p << " fill ";
     p.printFloat(getFill());
   }
-  p.printOptionalAttrDict((*this)->getAttrs(), {"sizes", "fill", "operandSegmentSizes"});
+  p.printOptionalAttrDict((*this)->getAttrs(), {"sizes", "fill", "table_dim", "operandSegmentSizes"});
   p << " : " << memory;
   if (getTable())
     p << ", " << getTable().getType();
   p << " -> " << tile;
 }
 
-LogicalResult LoadOp::verify() {
-  return verifyTileBox(*this, cast<MemRefType>(getMemory().getType()), getTable(), getOffsets().size(), getSizes(),
-                       cast<RankedTensorType>(getTile().getType()));
-}
+LogicalResult LoadOp::verify() { return verifyTileBox(*this); }
 
 ParseResult StoreOp::parse(OpAsmParser &parser, OperationState &result) {
   OpAsmParser::UnresolvedOperand tile, memory;
-  std::optional<OpAsmParser::UnresolvedOperand> table;
+  std::optional<ParsedTable> table;
   SmallVector<OpAsmParser::UnresolvedOperand> offsets;
   SmallVector<int64_t> sizes;
   MemRefType memoryType, tableType;
@@ -199,39 +227,37 @@ ParseResult StoreOp::parse(OpAsmParser &parser, OperationState &result) {
   if (sizes.empty())
     sizes = defaultSizes(memoryType, tileType);
   Builder &b = parser.getBuilder();
-  result.addAttribute("sizes", b.getDenseI64ArrayAttr(sizes));
+  if (addBox(parser, result, sizes, table, loc))
+    return failure();
   result.addAttribute("operandSegmentSizes", b.getDenseI32ArrayAttr({1, 1, table ? 1 : 0, (int32_t)offsets.size()}));
   if (parser.resolveOperand(tile, tileType, result.operands) ||
       parser.resolveOperand(memory, memoryType, result.operands) ||
-      (table && parser.resolveOperand(*table, tableType, result.operands)))
+      (table && parser.resolveOperand(table->operand, tableType, result.operands)))
     return failure();
   return parser.resolveOperands(offsets, b.getIndexType(), loc, result.operands);
 }
 
 void StoreOp::print(OpAsmPrinter &p) {
   p << " " << getTile() << ", ";
-  printOffsets(p, getMemory(), getTable(), getOffsets());
+  printOffsets(p, getMemory(), getTable(), getTableDim(), getOffsets());
   auto memory = cast<MemRefType>(getMemory().getType());
   auto tile = cast<RankedTensorType>(getTile().getType());
   if (!isDefaultSizes(memory, tile, getSizes()))
     printSizes(p, getSizes());
-  p.printOptionalAttrDict((*this)->getAttrs(), {"sizes", "operandSegmentSizes"});
+  p.printOptionalAttrDict((*this)->getAttrs(), {"sizes", "table_dim", "operandSegmentSizes"});
   p << " : " << tile << " -> " << memory;
   if (getTable())
     p << ", " << getTable().getType();
 }
 
-LogicalResult StoreOp::verify() {
-  return verifyTileBox(*this, cast<MemRefType>(getMemory().getType()), getTable(), getOffsets().size(), getSizes(),
-                       cast<RankedTensorType>(getTile().getType()));
-}
+LogicalResult StoreOp::verify() { return verifyTileBox(*this); }
 
 namespace {
 
 /// A declared access: the offsets and sizes of a box, and no tile.
 ParseResult parseDeclared(OpAsmParser &parser, OperationState &result) {
   OpAsmParser::UnresolvedOperand memory;
-  std::optional<OpAsmParser::UnresolvedOperand> table;
+  std::optional<ParsedTable> table;
   SmallVector<OpAsmParser::UnresolvedOperand> offsets;
   SmallVector<int64_t> sizes;
   MemRefType memoryType, tableType;
@@ -241,28 +267,29 @@ ParseResult parseDeclared(OpAsmParser &parser, OperationState &result) {
       (table && (parser.parseComma() || parser.parseType(tableType))))
     return failure();
   Builder &b = parser.getBuilder();
-  result.addAttribute("sizes", b.getDenseI64ArrayAttr(sizes));
+  if (addBox(parser, result, sizes, table, loc))
+    return failure();
   result.addAttribute("operandSegmentSizes", b.getDenseI32ArrayAttr({1, table ? 1 : 0, (int32_t)offsets.size()}));
   if (parser.resolveOperand(memory, memoryType, result.operands) ||
-      (table && parser.resolveOperand(*table, tableType, result.operands)))
+      (table && parser.resolveOperand(table->operand, tableType, result.operands)))
     return failure();
   return parser.resolveOperands(offsets, b.getIndexType(), loc, result.operands);
 }
 
 template <typename DeclaredOp> void printDeclared(OpAsmPrinter &p, DeclaredOp op) {
   p << " ";
-  printOffsets(p, op.getMemory(), op.getTable(), op.getOffsets());
+  printOffsets(p, op.getMemory(), op.getTable(), op.getTableDim(), op.getOffsets());
   if (!op.getSizes().empty())
     printSizes(p, op.getSizes());
-  p.printOptionalAttrDict(op->getAttrs(), {"sizes", "operandSegmentSizes"});
+  p.printOptionalAttrDict(op->getAttrs(), {"sizes", "table_dim", "operandSegmentSizes"});
   p << " : " << op.getMemory().getType();
   if (op.getTable())
     p << ", " << op.getTable().getType();
 }
 
 template <typename DeclaredOp> LogicalResult verifyDeclared(DeclaredOp op) {
-  return verifyBox(op, cast<MemRefType>(op.getMemory().getType()), op.getTable(), op.getOffsets().size(),
-                   op.getSizes());
+  return verifyBox(op, cast<MemRefType>(op.getMemory().getType()), op.getTable(), (int64_t)op.getTableDim(),
+                   op.getOffsets().size(), op.getSizes());
 }
 
 } // namespace

@@ -19,14 +19,17 @@ def LoadOp : Evt_Op<"load", [AttrSizedOperandSegments]> {
     ```
 
     With a table, row `r` of the tile is row `table[offset + r]` of the memory; a row whose table entry is outside the table or
-    the memory is filled:
+    the memory is filled. Rows are the dimension whose offset is written as a position in the table: any one, if the box has
+    size 1 in all dimensions before it:
 
     ```mlir
     %g = evt.load %x[%rows[%s], %k] : memref<?x64xf32>, memref<?xi32> -> tensor<16x64xf32>
+    %v = evt.load %values[%l, %slots[%s], %h, %c0] sizes [1, 8, 1, 64] : memref<?x?x8x64xf32>, memref<?xi32> -> tensor<8x64xf32>
     ```
   }];
   let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$memory, Arg<Optional<AnyMemRef>, "", [MemRead]>:$table,
-                       Variadic<Index>:$offsets, DenseI64ArrayAttr:$sizes, F64Attr:$fill);
+                       Variadic<Index>:$offsets, DenseI64ArrayAttr:$sizes, F64Attr:$fill,
+                       DefaultValuedAttr<I64Attr, "0">:$table_dim);
   let results = (outs AnyStaticShapeTensor:$tile);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -35,17 +38,18 @@ def LoadOp : Evt_Op<"load", [AttrSizedOperandSegments]> {
 def StoreOp : Evt_Op<"store", [AttrSizedOperandSegments]> {
   let summary = "stores a tile to memory, clipped to its shape";
   let description = [{
-    What lies outside the memory is dropped. With a table, row `r` of the tile goes to row `table[offset + r]`; rows
-    whose entry lies outside are dropped.
+    What lies outside the memory is dropped. With a table, which names rows as for `evt.load`, row `r` of the tile goes to row
+    `table[offset + r]`; rows whose entry lies outside are dropped, and of several rows that go to the same one the last stays.
 
     ```mlir
     evt.store %s, %p[%i, %j] : tensor<1x1xf32> -> memref<?x4xf32>
     evt.store %t, %y[%rows[%s], %k] : tensor<16x64xf32> -> memref<?x64xf32>, memref<?xi32>
+    evt.store %k, %keys[%l, %slots[%s], %h, %c0] sizes [1, 8, 1, 64] : tensor<8x64xbf16> -> memref<?x?x8x64xbf16>, memref<?xi32>
     ```
   }];
   let arguments = (ins AnyStaticShapeTensor:$tile, Arg<AnyMemRef, "", [MemWrite]>:$memory,
                        Arg<Optional<AnyMemRef>, "", [MemRead]>:$table, Variadic<Index>:$offsets,
-                       DenseI64ArrayAttr:$sizes);
+                       DenseI64ArrayAttr:$sizes, DefaultValuedAttr<I64Attr, "0">:$table_dim);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }
@@ -53,7 +57,7 @@ def StoreOp : Evt_Op<"store", [AttrSizedOperandSegments]> {
 // No declared effects, which means any: a declaration has no result and must not be removed as dead.
 class Evt_DeclaredAccess<string mnemonic> : Evt_Op<mnemonic, [AttrSizedOperandSegments]> {
   let arguments = (ins AnyMemRef:$memory, Optional<AnyMemRef>:$table, Variadic<Index>:$offsets,
-                       DenseI64ArrayAttr:$sizes);
+                       DenseI64ArrayAttr:$sizes, DefaultValuedAttr<I64Attr, "0">:$table_dim);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }

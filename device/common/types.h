@@ -25,6 +25,9 @@ constexpr float float_of(std::uint32_t bits) { return __builtin_bit_cast(float, 
 
 using i1 = std::uint8_t;
 
+/// Which dimension of a memory goes through a table of rows.
+template <int Dim> struct RowDim {};
+
 struct bf16 {
   std::uint16_t bits;
 

@@ -59,38 +59,40 @@ inline void store_tile(Worker &w, const T *tile, const Memory<T, Rank> &m,
 }
 
 /// Reports the table entries a move goes through and the rows they name.
-template <std::int64_t... Sizes, class T, class I, int Rank>
+template <std::int64_t... Sizes, class T, class I, int Rank, int Dim = 0>
 [[gnu::cold, gnu::noinline]] void report_through(Worker &w, const Memory<T, Rank> &m, bool write,
-                                                 const std::int64_t (&offset)[Rank], const Memory<I, 1> &table) {
+                                                 const std::int64_t (&offset)[Rank], const Memory<I, 1> &table,
+                                                 RowDim<Dim> = {}) {
+  static_assert(sizeof...(Sizes) == Rank && 0 <= Dim && Dim < Rank);
   const std::int64_t size[] = {Sizes...};
-  report(w, table.id, false, table.dims, offset, size, 1);
-  for (std::int64_t r = 0; r < size[0]; ++r) {
-    std::int64_t at = offset[0] + r;
+  report(w, table.id, false, table.dims, offset + Dim, size + Dim, 1);
+  for (std::int64_t r = 0; r < size[Dim]; ++r) {
+    std::int64_t at = offset[Dim] + r;
     if (at < 0 || at >= table.dims[0])
       continue;
     std::int64_t row_offset[Rank], row_size[Rank];
     for (int d = 0; d < Rank; ++d) {
-      row_offset[d] = d ? offset[d] : (std::int64_t)table.data[at];
-      row_size[d] = d ? size[d] : 1;
+      row_offset[d] = d == Dim ? (std::int64_t)table.data[at] : offset[d];
+      row_size[d] = d == Dim ? 1 : size[d];
     }
     report(w, m.id, write, m.dims, row_offset, row_size, Rank);
   }
 }
 
-template <std::int64_t... Sizes, class T, class I, int Rank>
+template <std::int64_t... Sizes, class T, class I, int Rank, int Dim = 0>
 inline void load_tile_through(Worker &w, T *tile, const Memory<T, Rank> &m, const std::int64_t (&offset)[Rank],
-                              const Memory<I, 1> &table, T fill) {
+                              const Memory<I, 1> &table, T fill, RowDim<Dim> rows = {}) {
   if (w.hooks) [[unlikely]]
-    report_through<Sizes...>(w, m, false, offset, table);
-  tile::load_through<T, Sizes...>(tile, m.data, m.dims, offset, fill, table.data, table.dims[0], offset[0]);
+    report_through<Sizes...>(w, m, false, offset, table, rows);
+  tile::load_through<T, Sizes...>(tile, m.data, m.dims, offset, fill, table.data, table.dims[0], offset[Dim], rows);
 }
 
-template <std::int64_t... Sizes, class T, class I, int Rank>
+template <std::int64_t... Sizes, class T, class I, int Rank, int Dim = 0>
 inline void store_tile_through(Worker &w, const T *tile, const Memory<T, Rank> &m, const std::int64_t (&offset)[Rank],
-                               const Memory<I, 1> &table) {
+                               const Memory<I, 1> &table, RowDim<Dim> rows = {}) {
   if (w.hooks) [[unlikely]]
-    report_through<Sizes...>(w, m, true, offset, table);
-  tile::store_through<T, Sizes...>(tile, m.data, m.dims, offset, table.data, table.dims[0], offset[0]);
+    report_through<Sizes...>(w, m, true, offset, table, rows);
+  tile::store_through<T, Sizes...>(tile, m.data, m.dims, offset, table.data, table.dims[0], offset[Dim], rows);
 }
 
 /// One integer of a table; -1 outside it.

@@ -67,7 +67,8 @@ __device__ inline std::int64_t table_row(const Memory<I, 1> &table, std::int64_t
   return row < rows ? row : -1;
 }
 
-template <int Step, std::int64_t... Sizes, class T, int Rank, class Row>
+/// `row` says where a row is: from its place in the tile, and from its offset in dimension `Dim`.
+template <int Dim, int Step, std::int64_t... Sizes, class T, int Rank, class Row>
 __device__ inline void load_steps(T *tile, const Memory<T, Rank> &m, const std::int64_t (&offset)[Rank], T fill,
                                   Row row) {
   using W = Walk<Step, Sizes...>;
@@ -75,11 +76,11 @@ __device__ inline void load_steps(T *tile, const Memory<T, Rank> &m, const std::
   for (int i = Worker::lane(); i < W::steps; i += Worker::lanes()) {
     std::int64_t at[Rank];
     W::position(i, at);
-    const std::int64_t first = at[0];
+    const std::int64_t first = at[Dim];
 #pragma unroll
     for (int d = 0; d < Rank; ++d)
       at[d] += offset[d];
-    at[0] = row(first, at[0]);
+    at[Dim] = row(first, at[Dim]);
     const std::int64_t from = W::place(at, m.dims);
     P piece;
     if (from >= 0) {
@@ -93,7 +94,7 @@ __device__ inline void load_steps(T *tile, const Memory<T, Rank> &m, const std::
   }
 }
 
-template <int Step, std::int64_t... Sizes, class T, int Rank, class Row>
+template <int Dim, int Step, std::int64_t... Sizes, class T, int Rank, class Row>
 __device__ inline void store_steps(const T *tile, const Memory<T, Rank> &m, const std::int64_t (&offset)[Rank],
                                    Row row) {
   using W = Walk<Step, Sizes...>;
@@ -101,11 +102,11 @@ __device__ inline void store_steps(const T *tile, const Memory<T, Rank> &m, cons
   for (int i = Worker::lane(); i < W::steps; i += Worker::lanes()) {
     std::int64_t at[Rank];
     W::position(i, at);
-    const std::int64_t first = at[0];
+    const std::int64_t first = at[Dim];
 #pragma unroll
     for (int d = 0; d < Rank; ++d)
       at[d] += offset[d];
-    at[0] = row(first, at[0]);
+    at[Dim] = row(first, at[Dim]);
     const std::int64_t to = W::place(at, m.dims);
     if (to >= 0)
       *reinterpret_cast<P *>(m.data + to) = reinterpret_cast<const P *>(tile)[i];
@@ -130,9 +131,9 @@ __device__ inline void load_tile(Worker &, T *tile, const Memory<T, Rank> &m,
     constexpr int wide = detail::widest_step<T, detail::last_of<Sizes...>()>();
     auto plain = [](std::int64_t, std::int64_t at) { return at; };
     if (detail::can_step<T, wide>(m, offset))
-      detail::load_steps<wide, Sizes...>(tile, m, offset, fill, plain);
+      detail::load_steps<0, wide, Sizes...>(tile, m, offset, fill, plain);
     else
-      detail::load_steps<1, Sizes...>(tile, m, offset, fill, plain);
+      detail::load_steps<0, 1, Sizes...>(tile, m, offset, fill, plain);
   }
 }
 
@@ -147,41 +148,45 @@ __device__ inline void store_tile(Worker &, const T *tile, const Memory<T, Rank>
     constexpr int wide = detail::widest_step<T, detail::last_of<Sizes...>()>();
     auto plain = [](std::int64_t, std::int64_t at) { return at; };
     if (detail::can_step<T, wide>(m, offset))
-      detail::store_steps<wide, Sizes...>(tile, m, offset, plain);
+      detail::store_steps<0, wide, Sizes...>(tile, m, offset, plain);
     else
-      detail::store_steps<1, Sizes...>(tile, m, offset, plain);
+      detail::store_steps<0, 1, Sizes...>(tile, m, offset, plain);
   }
 }
 
-template <std::int64_t... Sizes, class T, class I, int Rank>
+template <std::int64_t... Sizes, class T, class I, int Rank, int Dim = 0>
 __device__ inline void load_tile_through(Worker &, T *tile, const Memory<T, Rank> &m,
-                                         const std::int64_t (&offset)[Rank], const Memory<I, 1> &table, T fill) {
-  constexpr int wide = Rank == 1 ? 1 : detail::widest_step<T, detail::last_of<Sizes...>()>();
-  auto through = [&](std::int64_t, std::int64_t at) { return detail::table_row(table, at, m.dims[0]); };
+                                         const std::int64_t (&offset)[Rank], const Memory<I, 1> &table, T fill,
+                                         RowDim<Dim> = {}) {
+  static_assert(sizeof...(Sizes) == Rank && 0 <= Dim && Dim < Rank);
+  constexpr int wide = Dim == Rank - 1 ? 1 : detail::widest_step<T, detail::last_of<Sizes...>()>();
+  auto through = [&](std::int64_t, std::int64_t at) { return detail::table_row(table, at, m.dims[Dim]); };
   if (detail::can_step<T, wide>(m, offset))
-    detail::load_steps<wide, Sizes...>(tile, m, offset, fill, through);
+    detail::load_steps<Dim, wide, Sizes...>(tile, m, offset, fill, through);
   else
-    detail::load_steps<1, Sizes...>(tile, m, offset, fill, through);
+    detail::load_steps<Dim, 1, Sizes...>(tile, m, offset, fill, through);
 }
 
 /// Of several rows that name the same memory row the last one stays, so the others are left out.
-template <std::int64_t... Sizes, class T, class I, int Rank>
+template <std::int64_t... Sizes, class T, class I, int Rank, int Dim = 0>
 __device__ inline void store_tile_through(Worker &, const T *tile, const Memory<T, Rank> &m,
-                                          const std::int64_t (&offset)[Rank], const Memory<I, 1> &table) {
+                                          const std::int64_t (&offset)[Rank], const Memory<I, 1> &table,
+                                          RowDim<Dim> = {}) {
+  static_assert(sizeof...(Sizes) == Rank && 0 <= Dim && Dim < Rank);
   constexpr std::int64_t sizes[] = {Sizes...};
   auto through = [&](std::int64_t first, std::int64_t at) -> std::int64_t {
-    const std::int64_t row = detail::table_row(table, at, m.dims[0]);
+    const std::int64_t row = detail::table_row(table, at, m.dims[Dim]);
     if (row >= 0)
-      for (std::int64_t later = first + 1; later < sizes[0]; ++later)
-        if (detail::table_row(table, at + (later - first), m.dims[0]) == row)
+      for (std::int64_t later = first + 1; later < sizes[Dim]; ++later)
+        if (detail::table_row(table, at + (later - first), m.dims[Dim]) == row)
           return -1;
     return row;
   };
-  constexpr int wide = Rank == 1 ? 1 : detail::widest_step<T, detail::last_of<Sizes...>()>();
+  constexpr int wide = Dim == Rank - 1 ? 1 : detail::widest_step<T, detail::last_of<Sizes...>()>();
   if (detail::can_step<T, wide>(m, offset))
-    detail::store_steps<wide, Sizes...>(tile, m, offset, through);
+    detail::store_steps<Dim, wide, Sizes...>(tile, m, offset, through);
   else
-    detail::store_steps<1, Sizes...>(tile, m, offset, through);
+    detail::store_steps<Dim, 1, Sizes...>(tile, m, offset, through);
 }
 
 /// One integer of a table; -1 outside it. Any thread, or all.

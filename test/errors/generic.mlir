@@ -121,3 +121,19 @@ evt.graph @g(%n: index) {
       : (!evt.event<?>, index) -> ()
   }
 }
+
+// -----
+
+evt.device @d(%x: memref<7x5xf32>, %t: memref<3xi32>) grid(%i) {
+  // expected-error @below {{'evt.load' op goes through a table in dimension 2 but the memory has rank 2}}
+  %a = "evt.load"(%x, %t, %i, %i) <{sizes = array<i64: 1, 5>, fill = 0.0 : f64, table_dim = 2 : i64,
+       operandSegmentSizes = array<i32: 1, 1, 2>}> : (memref<7x5xf32>, memref<3xi32>, index, index) -> tensor<5xf32>
+}
+
+// -----
+
+evt.device @d(%x: memref<7x5xf32>) grid(%i) {
+  // expected-error @below {{'evt.load' op has a table dimension, 1, but no table}}
+  %a = "evt.load"(%x, %i, %i) <{sizes = array<i64: 1, 5>, fill = 0.0 : f64, table_dim = 1 : i64,
+       operandSegmentSizes = array<i32: 1, 0, 2>}> : (memref<7x5xf32>, index, index) -> tensor<5xf32>
+}

@@ -2,8 +2,30 @@
 // RUN: %evt-opt %s -split-input-file -verify-diagnostics
 
 evt.device @d(%x: memref<7x5xf32>, %t: memref<3xi32>) grid(%i) {
-  // expected-error @below {{only the first dimension can go through a table}}
+  // expected-error @below {{only one dimension can go through a table}}
+  %a = evt.load %x[%t[%i], %t[%i]] : memref<7x5xf32>, memref<3xi32> -> tensor<3x5xf32>
+}
+
+// -----
+
+evt.device @d(%x: memref<7x5xf32>, %t: memref<3xi32>) grid(%i) {
+  // expected-error @below {{'evt.load' op goes through a table in dimension 1, before which all sizes must be 1, but dimension 0 has size 3}}
   %a = evt.load %x[%i, %t[%i]] : memref<7x5xf32>, memref<3xi32> -> tensor<3x5xf32>
+}
+
+// -----
+
+evt.device @d(%x: memref<9x7x5xf32>, %t: memref<3xi32>) grid(%i) {
+  %a = arith.constant dense<0.0> : tensor<2x5xf32>
+  // expected-error @below {{'evt.store' op goes through a table in dimension 2, before which all sizes must be 1, but dimension 1 has size 2}}
+  evt.store %a, %x[%i, %i, %t[%i]] : tensor<2x5xf32> -> memref<9x7x5xf32>, memref<3xi32>
+}
+
+// -----
+
+evt.device @d(%x: memref<7x5xf32>, %t: memref<3xi32>) grid(%i) {
+  // expected-error @below {{'table_dim' is written in the syntax, not as an attribute}}
+  %a = evt.load %x[%t[%i], %i] {table_dim = 1} : memref<7x5xf32>, memref<3xi32> -> tensor<3x5xf32>
 }
 
 // -----

@@ -12,6 +12,8 @@ evt.device @gather(%x: memref<?x5x7xf32>, %rows: memref<?xi32>, %y: memref<?xbf1
   evt.reads %x[%i, %j, %c0] sizes [3, 1, 7] : memref<?x5x7xf32>
   // CHECK-NEXT: evt.reads %x[%rows[%i], %j, %c0] sizes [3, 2, 7] : memref<?x5x7xf32>, memref<?xi32>
   evt.reads %x[%rows[%i], %j, %c0] sizes [3, 2, 7] : memref<?x5x7xf32>, memref<?xi32>
+  // CHECK-NEXT: evt.writes %x[%i, %rows[%j], %c0] sizes [1, 3, 7] : memref<?x5x7xf32>, memref<?xi32>
+  evt.writes %x[%i, %rows[%j], %c0] sizes [1, 3, 7] : memref<?x5x7xf32>, memref<?xi32>
   // A table's entry, the live part of a box and a loop are index arithmetic, too.
   // CHECK-NEXT: %[[R:.*]] = evt.read %rows[%i] : memref<?xi32>
   %r = evt.read %rows[%i] : memref<?xi32>

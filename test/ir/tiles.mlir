@@ -1,6 +1,7 @@
 // Device functions and the operations on tiles.
 // RUN: %evt-opt %s > %t.once && %evt-opt %t.once > %t.twice && diff %t.once %t.twice
 // RUN: FileCheck %s < %t.twice
+// RUN: %evt-opt %s --mlir-print-op-generic | %evt-opt > %t.generic && diff %t.once %t.generic
 
 // CHECK-LABEL: evt.device @moves(%x: memref<?x5x7xf32>, %y: memref<?xbf16>, %rows: memref<?xi32>, %n: index) grid(%i, %j) {
 evt.device @moves(%x: memref<?x5x7xf32>, %y: memref<?xbf16>, %rows: memref<?xi32>, %n: index) grid(%i, %j) {
@@ -21,6 +22,13 @@ evt.device @moves(%x: memref<?x5x7xf32>, %y: memref<?xbf16>, %rows: memref<?xi32
   evt.store %a, %x[%i, %j, %c0] : tensor<3x7xf32> -> memref<?x5x7xf32>
   // CHECK-NEXT: evt.store %[[A]], %x[%rows[%i], %j, %c0] sizes [3, 1, 7] : tensor<3x7xf32> -> memref<?x5x7xf32>, memref<?xi32>
   evt.store %a, %x[%rows[%i], %j, %c0] sizes [3, 1, 7] : tensor<3x7xf32> -> memref<?x5x7xf32>, memref<?xi32>
+  // Any one dimension can go through a table, if the sizes before it are 1.
+  // CHECK-NEXT: evt.load %x[%i, %rows[%j], %c0] fill 2.500000e-01 : memref<?x5x7xf32>, memref<?xi32> -> tensor<3x7xf32>
+  %f = evt.load %x[%i, %rows[%j], %c0] fill 0.25 : memref<?x5x7xf32>, memref<?xi32> -> tensor<3x7xf32>
+  // CHECK-NEXT: evt.store %[[A]], %x[%i, %rows[%j], %c0] : tensor<3x7xf32> -> memref<?x5x7xf32>, memref<?xi32>
+  evt.store %a, %x[%i, %rows[%j], %c0] : tensor<3x7xf32> -> memref<?x5x7xf32>, memref<?xi32>
+  // CHECK-NEXT: evt.load %x[%i, %j, %rows[%c0]] : memref<?x5x7xf32>, memref<?xi32> -> tensor<1x7xf32>
+  %g = evt.load %x[%i, %j, %rows[%c0]] : memref<?x5x7xf32>, memref<?xi32> -> tensor<1x7xf32>
   // CHECK-NEXT: evt.read %rows[%i] : memref<?xi32>
   %r = evt.read %rows[%i] : memref<?xi32>
   // CHECK-NEXT: evt.valid %x[%j] dim 1 size 3 : memref<?x5x7xf32>

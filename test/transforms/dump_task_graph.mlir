@@ -177,6 +177,23 @@ evt.graph @tables(%x: memref<13x7xf32>, %rows: memref<?xi32>, %y: memref<13x7xf3
   }
 }
 
+// The same in another dimension: what comes before it is as written.
+evt.device @put(%x: memref<5x13x7xf32>, %rows: memref<?xi32>) grid(%i, %j) {
+  %c2 = arith.constant 2 : index
+  %first = affine.apply affine_map<(d0) -> (d0 * 4)>(%j)
+  %a = arith.constant dense<1.0> : tensor<4x3xf32>
+  evt.store %a, %x[%i, %rows[%first], %c2] : tensor<4x3xf32> -> memref<5x13x7xf32>, memref<?xi32>
+}
+// CHECK-LABEL: graph inner_table
+// CHECK: call put
+// CHECK: read rows [n] -> { C0[i, j] -> M1[o0] : 4j <= o0 <= 3 + 4j and o0 < n }
+// CHECK-NEXT: write x [n] -> { C0[i, j] -> M0[i, o1, o2] : 0 <= o1 <= 12 and 2 <= o2 <= 4 } inexact
+evt.graph @inner_table(%x: memref<5x13x7xf32>, %rows: memref<?xi32> {evt.immutable}) {
+  %n = evt.symbol "n" (%rows[0]) : memref<?xi32>
+  %c5 = arith.constant 5 : index
+  evt.call @put(%x, %rows) grid(%c5, %n) : (memref<5x13x7xf32>, memref<?xi32>)
+}
+
 // Ragged grids: every task that could exist; the guard is waited for first, then the two ends of the group are read.
 evt.device @rows(%y: memref<?xf32>) grid(%e, %r, %j) {
 }

@@ -219,16 +219,16 @@ void CallExtractor::extractProtocol(Call &call) {
 
 //===-- body ----------------------------------------------------------------------------------------------------===//
 
-void CallExtractor::addTileAccess(Call &call, Operation *at, Value memory, Value table, bool write, ValueRange offsets,
-                                  ArrayRef<int64_t> sizes) {
+template <typename AccessOp> void CallExtractor::addTileAccess(Call &call, AccessOp at, bool write) {
   std::vector<Side> sides;
-  for (auto [offset, size] : llvm::zip(offsets, sizes))
+  for (auto [offset, size] : llvm::zip(at.getOffsets(), at.getSizes()))
     sides.push_back(range(values->of(offset), size));
-  if (table) {
-    addAccess(call, at, table, /*write=*/false, sides[0], call.waits.size(), "reads the rows in");
-    sides[0] = {};
+  if (Value table = at.getTable()) {
+    Side &rows = sides[at.getTableDim()];
+    addAccess(call, at, table, /*write=*/false, rows, call.waits.size(), "reads the rows in");
+    rows = {};
   }
-  addAccess(call, at, memory, write, sides, call.waits.size(), write ? "writes" : "reads");
+  addAccess(call, at, at.getMemory(), write, sides, call.waits.size(), write ? "writes" : "reads");
 }
 
 LogicalResult CallExtractor::checkMutable(Operation *write, Value memory) {
@@ -244,14 +244,11 @@ LogicalResult CallExtractor::checkMutable(Operation *write, Value memory) {
 
 LogicalResult CallExtractor::extractBody(Call &call) {
   // What a foreign device function declares is taken as what another's loads and stores do.
-  auto add = [&](auto access, bool write) {
-    addTileAccess(call, access, access.getMemory(), access.getTable(), write, access.getOffsets(), access.getSizes());
-  };
   WalkResult walked = device.getBody().walk<WalkOrder::PreOrder>([&](Operation *step) -> WalkResult {
     if (auto load = dyn_cast<ir::LoadOp>(step)) {
-      add(load, /*write=*/false);
+      addTileAccess(call, load, /*write=*/false);
     } else if (auto declared = dyn_cast<ir::ReadsOp>(step)) {
-      add(declared, /*write=*/false);
+      addTileAccess(call, declared, /*write=*/false);
     } else if (auto read = dyn_cast<ir::ReadOp>(step)) {
       std::vector<Side> sides;
       for (Value index : read.getIndices())
@@ -260,11 +257,11 @@ LogicalResult CallExtractor::extractBody(Call &call) {
     } else if (auto store = dyn_cast<ir::StoreOp>(step)) {
       if (failed(checkMutable(store, store.getMemory())))
         return WalkResult::interrupt();
-      add(store, /*write=*/true);
+      addTileAccess(call, store, /*write=*/true);
     } else if (auto declared = dyn_cast<ir::WritesOp>(step)) {
       if (failed(checkMutable(declared, declared.getMemory())))
         return WalkResult::interrupt();
-      add(declared, /*write=*/true);
+      addTileAccess(call, declared, /*write=*/true);
     }
     return WalkResult::advance();
   });

@@ -45,8 +45,7 @@ private:
   void addWait(Call &call, mlir::Value event, llvm::ArrayRef<Side> sides, mlir::Location location);
   void addAccess(Call &call, mlir::Operation *op, mlir::Value memory, bool write, llvm::ArrayRef<Side> sides,
                  unsigned afterWaits, std::string text);
-  void addTileAccess(Call &call, mlir::Operation *op, mlir::Value memory, mlir::Value table, bool write,
-                     mlir::ValueRange offsets, llvm::ArrayRef<int64_t> sizes);
+  template <typename AccessOp> void addTileAccess(Call &call, AccessOp at, bool write);
   template <typename UseOp> std::vector<Side> sidesOf(UseOp use, bool wholeIsShape);
   std::string describe(llvm::StringRef what);
 

@@ -10,14 +10,16 @@
 //        m23 m24  0  0
 //         0   0   0  0
 //
-// `load_through` and `store_through` take the rows (dimension 0) from a table: row r of the tile is row
-// table[table_off + r] of the memory. A row whose table position is outside [0, table_len), or whose entry is outside
-// [0, dims[0]), lies outside; off[0] is not read. Two rows of a store that name the same memory row are stored in
-// increasing r: the last one stays.
+// `load_through` and `store_through` take the rows from a table: row r of the tile is row table[table_off + r] of the
+// memory. A row whose table position is outside [0, table_len), or whose entry is outside [0, dims[D]), lies outside.
+// Rows are dimension D, 0 unless `RowDim<D>` is given; sizes before it are 1, and off[D] is not read. Two rows of a
+// store that name the same memory row are stored in increasing r: the last one stays.
 //
 // A tile of lower rank than its memory is one with sizes of 1 in the dropped dimensions: the bytes are the same.
 #ifndef EVT_DEVICE_CPU_TILE_COPY_H
 #define EVT_DEVICE_CPU_TILE_COPY_H
+
+#include "device/common/types.h"
 
 #include <cstdint>
 #include <cstring>
@@ -126,10 +128,19 @@ template <typename T, std::int64_t Size, std::int64_t... Rest> struct Box {
     return index >= 0 && index < dims[0] ? index : -1;
   }
 
-  template <typename Index>
+  template <int Dim, typename Index>
   static void load_rows(T *dst, const T *base, const std::int64_t *dims, const std::int64_t *off, T fill,
                         const Index *table, std::int64_t table_len, std::int64_t table_off) {
     const std::int64_t step = stride(dims);
+    if constexpr (Dim > 0) {
+      static_assert(Size == 1);
+      if (0 <= off[0] && off[0] < dims[0])
+        Box<T, Rest...>::template load_rows<Dim - 1>(dst, base + off[0] * step, dims + 1, off + 1, fill, table,
+                                                     table_len, table_off);
+      else
+        fill_elements(dst, inner, fill);
+      return;
+    }
     bool whole = true;
     if constexpr (sizeof...(Rest) > 0)
       whole = Box<T, Rest...>::is_inside(dims + 1, off + 1);
@@ -146,10 +157,17 @@ template <typename T, std::int64_t Size, std::int64_t... Rest> struct Box {
     }
   }
 
-  template <typename Index>
+  template <int Dim, typename Index>
   static void store_rows(const T *src, T *base, const std::int64_t *dims, const std::int64_t *off, const Index *table,
                          std::int64_t table_len, std::int64_t table_off) {
     const std::int64_t step = stride(dims);
+    if constexpr (Dim > 0) {
+      static_assert(Size == 1);
+      if (0 <= off[0] && off[0] < dims[0])
+        Box<T, Rest...>::template store_rows<Dim - 1>(src, base + off[0] * step, dims + 1, off + 1, table, table_len,
+                                                      table_off);
+      return;
+    }
     for (std::int64_t r = 0; r < Size; ++r) {
       const std::int64_t index = row(dims, table, table_len, table_off + r);
       if (index < 0)
@@ -188,18 +206,18 @@ void store(const T *src, T *base, const std::int64_t *dims, const std::int64_t *
     detail::Box<T, Sizes...>::store(src, base, dims, off);
 }
 
-template <typename T, std::int64_t... Sizes, typename Index>
+template <typename T, std::int64_t... Sizes, typename Index, int Dim = 0>
 void load_through(T *dst, const T *base, const std::int64_t *dims, const std::int64_t *off, T fill, const Index *table,
-                  std::int64_t table_len, std::int64_t table_off) {
+                  std::int64_t table_len, std::int64_t table_off, RowDim<Dim> = {}) {
   static_assert(sizeof...(Sizes) > 0 && ((Sizes > 0) && ...));
-  detail::Box<T, Sizes...>::load_rows(dst, base, dims, off, fill, table, table_len, table_off);
+  detail::Box<T, Sizes...>::template load_rows<Dim>(dst, base, dims, off, fill, table, table_len, table_off);
 }
 
-template <typename T, std::int64_t... Sizes, typename Index>
+template <typename T, std::int64_t... Sizes, typename Index, int Dim = 0>
 void store_through(const T *src, T *base, const std::int64_t *dims, const std::int64_t *off, const Index *table,
-                   std::int64_t table_len, std::int64_t table_off) {
+                   std::int64_t table_len, std::int64_t table_off, RowDim<Dim> = {}) {
   static_assert(sizeof...(Sizes) > 0 && ((Sizes > 0) && ...));
-  detail::Box<T, Sizes...>::store_rows(src, base, dims, off, table, table_len, table_off);
+  detail::Box<T, Sizes...>::template store_rows<Dim>(src, base, dims, off, table, table_len, table_off);
 }
 
 } // namespace evt::tile

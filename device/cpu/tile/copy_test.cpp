@@ -19,8 +19,8 @@ template <std::size_t Rank> std::int64_t volume(const Index<Rank> &shape) {
   return n;
 }
 
-// Calls visit(tile position, memory position or -1) for every element of a tile. `row` maps the first coordinate.
-template <std::size_t Rank, typename Row, typename Visit>
+// Calls visit(tile position, memory position or -1) for every element of a tile. `row` maps the coordinate `Dim`.
+template <std::size_t Dim = 0, std::size_t Rank, typename Row, typename Visit>
 void for_each_element(const Index<Rank> &sizes, const Index<Rank> &dims, const Index<Rank> &off, Row &&row,
                       Visit &&visit) {
   for (std::int64_t at = 0; at < volume(sizes); ++at) {
@@ -33,7 +33,7 @@ void for_each_element(const Index<Rank> &sizes, const Index<Rank> &dims, const I
     bool inside = true;
     std::int64_t memory = 0;
     for (std::size_t d = 0; d < Rank; ++d) {
-      const std::int64_t i = d == 0 ? row(coordinate[0]) : off[d] + coordinate[d];
+      const std::int64_t i = d == Dim ? row(coordinate[d]) : off[d] + coordinate[d];
       inside = inside && 0 <= i && i < dims[d];
       memory = memory * dims[d] + i;
     }
@@ -84,15 +84,15 @@ void check_box(const Index<sizeof...(Sizes)> &dims, const Index<sizeof...(Sizes)
     ASSERT_TRUE(same(memory[i], expected[static_cast<std::size_t>(i)])) << "stored element " << i;
 }
 
-template <typename T, typename Entry, std::int64_t... Sizes>
-void check_table(const Index<sizeof...(Sizes)> &dims, Index<sizeof...(Sizes)> off, const std::vector<Entry> &entries,
-                 std::int64_t table_off) {
+template <int Dim, typename T, typename Entry, std::int64_t... Sizes>
+void check_table_in(const Index<sizeof...(Sizes)> &dims, Index<sizeof...(Sizes)> off, const std::vector<Entry> &entries,
+                    std::int64_t table_off) {
   constexpr std::size_t Rank = sizeof...(Sizes);
   const Index<Rank> sizes{Sizes...};
   const auto table_len = static_cast<std::int64_t>(entries.size());
   GuardedBuffer<Entry> table(table_len);
   std::copy(entries.begin(), entries.end(), table.data());
-  off[0] = 1000; // must not be read
+  off[Dim] = 1000; // must not be read
   const T fill = some_value<T>();
   GuardedBuffer<T> memory(volume(dims)), tile(volume(sizes));
   fill_with_noise(memory);
@@ -102,20 +102,27 @@ void check_table(const Index<sizeof...(Sizes)> &dims, Index<sizeof...(Sizes)> of
   };
 
   load_through<T, Sizes...>(tile.data(), memory.data(), dims.data(), off.data(), fill, table.data(), table_len,
-                            table_off);
-  for_each_element(sizes, dims, off, row, [&](std::int64_t at, std::int64_t m) {
+                            table_off, RowDim<Dim>{});
+  for_each_element<Dim>(sizes, dims, off, row, [&](std::int64_t at, std::int64_t m) {
     ASSERT_TRUE(same(tile[at], m < 0 ? fill : memory[m])) << "loaded element " << at;
   });
 
   fill_with_noise(tile);
   std::vector<T> expected = memory.copy();
-  for_each_element(sizes, dims, off, row, [&](std::int64_t at, std::int64_t m) {
+  for_each_element<Dim>(sizes, dims, off, row, [&](std::int64_t at, std::int64_t m) {
     if (m >= 0)
       expected[static_cast<std::size_t>(m)] = tile[at];
   });
-  store_through<T, Sizes...>(tile.data(), memory.data(), dims.data(), off.data(), table.data(), table_len, table_off);
+  store_through<T, Sizes...>(tile.data(), memory.data(), dims.data(), off.data(), table.data(), table_len, table_off,
+                             RowDim<Dim>{});
   for (std::int64_t i = 0; i < memory.size(); ++i)
     ASSERT_TRUE(same(memory[i], expected[static_cast<std::size_t>(i)])) << "stored element " << i;
+}
+
+template <typename T, typename Entry, std::int64_t... Sizes>
+void check_table(const Index<sizeof...(Sizes)> &dims, const Index<sizeof...(Sizes)> &off,
+                 const std::vector<Entry> &entries, std::int64_t table_off) {
+  check_table_in<0, T, Entry, Sizes...>(dims, off, entries, table_off);
 }
 
 TEST(Copy, EveryPositionOfARow) {
@@ -183,6 +190,16 @@ TEST(Copy, ThroughATable) {
     check_table<float, std::int32_t, 2, 8>({3, 8}, {0, 0}, {}, table_off);
     check_table<float, std::int32_t, 2, 4>({3, 8}, {0, 20}, {0, 1, 2}, table_off);
   }
+}
+
+TEST(Copy, ThroughATableOfAnInnerDimension) {
+  for (std::int64_t table_off = -4; table_off <= 6; ++table_off)
+    for (std::int64_t lead = -2; lead <= 3; ++lead) { // of 3
+      check_table_in<1, float, std::int32_t, 1, 4, 3>({3, 6, 5}, {lead, 0, 1}, {5, 0, 3, 3, 4, -1}, table_off);
+      check_table_in<1, bf16, std::int64_t, 1, 4, 1, 8>({3, 6, 2, 16}, {lead, 0, 1, 8}, {5, 5, 9, 3, 0, 1}, table_off);
+      check_table_in<1, bf16, std::int64_t, 1, 4, 1, 8>({3, 6, 2, 16}, {lead, 0, 2, 8}, {5, 5, 9, 3, 0, 1}, table_off);
+      check_table_in<2, std::int32_t, std::int32_t, 1, 1, 5>({3, 4, 7}, {lead, lead + 1, 0}, {6, 2, 7, 2}, table_off);
+    }
 }
 
 } // namespace

@@ -21,6 +21,9 @@ constexpr unsigned mostKept = 4; // device/cuda/stream.h, Kept
 
 std::string num(int64_t n) { return std::to_string(n); }
 
+/// Tells values apart.
+std::string addressOf(Value v) { return num(reinterpret_cast<intptr_t>(v.getAsOpaquePointer())); }
+
 /// Columns of lane's element `n` of a row of fragments.
 std::string columnOf(int64_t n) { return "col + " + num(n / 2 * 8 + n % 2); }
 
@@ -69,7 +72,7 @@ std::string FragmentCode::scalar(Value v) {
 }
 
 std::string FragmentCode::keyOf(Value v, Index index) const {
-  std::string key = num(reinterpret_cast<intptr_t>(v.getAsOpaquePointer()));
+  std::string key = addressOf(v);
   for (const std::string &i : index)
     key += "," + i;
   return key;
@@ -159,24 +162,59 @@ std::string FragmentCode::compute(Value v, Index index) {
   return "0";
 }
 
+/// What a table says at a position, -1 outside it. Its rows are looked at when they are needed, so that the entry may
+/// be on its way until then.
+std::string FragmentCode::entry(Value table, Value offset, const std::string &i) {
+  SmallVector<std::string> at{"entry", addressOf(offset), i};
+  std::string &name = known[keyOf(table, at)];
+  if (name.empty()) {
+    Type type = cast<MemRefType>(table.getType()).getElementType();
+    name =
+        variable(type, "evt::load_element(" + scalar(table) + ", {" + sum(offset, i) + "}, (" + cppType(type) + ")-1)");
+  }
+  return name;
+}
+
+/// The row that a table names for the lane's row, -1 if there is none: for a store, also where a later row of the tile
+/// goes to the same one.
+template <typename AccessOp> std::string FragmentCode::namedRow(AccessOp op, const std::string &i) {
+  bool isLast = std::is_same_v<AccessOp, ir::StoreOp> && i == "g";
+  Value table = op.getTable(), offset = op.getOffsets()[op.getTableDim()];
+  std::string extent = "(int)" + scalar(op.getMemory()) + ".dims[" + num(op.getTableDim()) + "]";
+  SmallVector<std::string> at{isLast ? "last" : "any", extent, addressOf(offset), i};
+  std::string &name = known[keyOf(table, at)];
+  if (name.empty()) {
+    std::string row = isLast && isStack
+                          ? "evt::last_named_row<" + num(rows) + ">(" + scalar(table) + ", " + sum(offset, i) + ", g"
+                      : isLast ? "evt::last_named_row(" + entry(table, offset, i)
+                               : "evt::named_row(" + entry(table, offset, i);
+    name = variable(IndexType::get(op.getContext()), row + ", " + extent + ")");
+  }
+  return name;
+}
+
+std::string FragmentCode::sum(Value offset, const std::string &i) {
+  return "(int)(" + scalar(offset) + (i == "0" ? "" : " + " + i) + ")";
+}
+
 /// The memory's indices of an element of a tile: dimensions of the box that the tile dropped have size 1.
-std::string FragmentCode::place(ValueRange offsets, ArrayRef<int64_t> sizes, RankedTensorType tile, Index index) {
+template <typename AccessOp> std::string FragmentCode::place(AccessOp op, Index index) {
+  RankedTensorType tile = tileType(op.getTile());
+  ArrayRef<int64_t> sizes = op.getSizes();
   std::string text;
   unsigned at = 0;
-  for (auto [d, offset] : llvm::enumerate(offsets)) {
+  for (auto [d, offset] : llvm::enumerate(op.getOffsets())) {
     // A tile's dimension belongs to the first of the remaining ones of its size that leaves enough for the rest.
     bool mine = at < index.size() && sizes[d] == tile.getDimSize(at) &&
-                (sizes[d] != 1 || offsets.size() - d <= index.size() - at);
+                (sizes[d] != 1 || sizes.size() - d <= index.size() - at);
     std::string i = mine ? index[at++] : "0";
-    text += (d ? ", (int)(" : "(int)(") + scalar(offset) + (i == "0" ? "" : " + " + i) + ")";
+    text += (d ? ", " : "") + (op.getTable() && d == op.getTableDim() ? namedRow(op, i) : sum(offset, i));
   }
   return text.empty() ? "0" : text;
 }
 
 std::string FragmentCode::loaded(ir::LoadOp op, Index index) {
   RankedTensorType t = tileType(op.getTile());
-  if (op.getTable())
-    return fail(op, "goes through a table"), "0";
   std::string type = cppType(t.getElementType()), fill = cppFloat(op.getFill().convertToDouble(), t.getElementType());
   if (!isa<FloatType>(t.getElementType()))
     fill = "(" + type + ")" + num((int64_t)op.getFill().convertToDouble());
@@ -190,14 +228,14 @@ std::string FragmentCode::loaded(ir::LoadOp op, Index index) {
     if (auto row = openRows.find(op); row != openRows.end())
       out.line("const evt::Pair<", type, "> ", n, " = ", row->second, ".load(", k / 2 * 2, ", ", fill, ");");
     else
-      out.line("const evt::Pair<", type, "> ", n, " = evt::load_pair(", scalar(op.getMemory()), ", {",
-               place(op.getOffsets(), op.getSizes(), t, even), "}, ", fill, ");");
+      out.line("const evt::Pair<", type, "> ", n, " = evt::load_pair(", scalar(op.getMemory()), ", {", place(op, even),
+               "}, ", fill, ");");
     known[keyOf(op.getTile(), even)] = n + ".first";
     known[keyOf(op.getTile(), odd)] = n + ".second";
     return n + (k % 2 ? ".second" : ".first");
   }
-  return variable(t.getElementType(), "evt::load_element(" + scalar(op.getMemory()) + ", {" +
-                                          place(op.getOffsets(), op.getSizes(), t, index) + "}, " + fill + ")");
+  return variable(t.getElementType(),
+                  "evt::load_element(" + scalar(op.getMemory()) + ", {" + place(op, index) + "}, " + fill + ")");
 }
 
 std::string FragmentCode::reduced(Operation *operation, Index index) {
@@ -280,9 +318,21 @@ bool FragmentCode::emitKeep() {
 /// Loads of fragments are on their way before the sums are waited for. A memory that is stored to as well is loaded
 /// before the first store anyway.
 void FragmentCode::emitEarlyLoads() {
+  // Tables come first: what goes through them waits for the entry.
+  auto early = [&](auto op) {
+    RankedTensorType t = tileType(op.getTile());
+    if (Value table = op.getTable(); table && t.getRank() > 0 && t.getDimSize(0) == rows)
+      entry(table, op.getOffsets()[op.getTableDim()], op.getSizes()[op.getTableDim()] == rows ? "g" : "0");
+  };
+  for (Operation &op : device.getBody().front()) {
+    if (auto load = dyn_cast<ir::LoadOp>(op); load && !load->use_empty())
+      early(load);
+    else if (auto store = dyn_cast<ir::StoreOp>(op))
+      early(store);
+  }
   for (auto load : device.getBody().front().getOps<ir::LoadOp>()) {
     RankedTensorType t = tileType(load.getTile());
-    if (load.getTable() || !isFragmentTile(t) || load->use_empty())
+    if (!isFragmentTile(t) || load->use_empty())
       continue;
     for (int64_t n = 0; n < t.getDimSize(1) / 4; ++n) {
       SmallVector<std::string> index{"g", columnOf(n)};
@@ -297,14 +347,14 @@ void FragmentCode::emitPair(ir::StoreOp op, int64_t n) {
   std::string memory = scalar(op.getMemory());
   SmallVector<std::string> even{"g", columnOf(n)}, odd{"g", columnOf(n + 1)};
   std::string first = element(op.getTile(), even), second = element(op.getTile(), odd);
-  std::string at = place(op.getOffsets(), op.getSizes(), t, even);
+  std::string at = place(op, even);
   if (auto row = openRows.find(op); row != openRows.end()) {
     out.line(row->second, ".store(", n / 2 * 8, ", ", first, ", ", second, ");");
   } else if (op.getSizes().back() == t.getShape().back()) {
     out.line("evt::store_pair(", memory, ", {", at, "}, ", first, ", ", second, ");");
   } else {
     out.line("evt::store_element(", memory, ", {", at, "}, ", first, ");");
-    out.line("evt::store_element(", memory, ", {", place(op.getOffsets(), op.getSizes(), t, odd), "}, ", second, ");");
+    out.line("evt::store_element(", memory, ", {", place(op, odd), "}, ", second, ");");
   }
 }
 
@@ -322,25 +372,27 @@ void FragmentCode::emitFour(ir::StoreOp op, int64_t n) {
 /// Rows of whole fragments, by loads and stores whose columns are the memory's last dimension.
 void FragmentCode::emitRows() {
   for (Operation &op : device.getBody().front()) {
-    auto open = [&](Value memory, Value tile, OperandRange offsets, ArrayRef<int64_t> sizes) {
-      RankedTensorType t = tileType(tile);
-      if (!isFragmentTile(t) || sizes.back() != t.getShape().back())
+    auto open = [&](auto access) {
+      Value memory = access.getMemory();
+      RankedTensorType t = tileType(access.getTile());
+      if (!isFragmentTile(t) || access.getSizes().back() != t.getShape().back())
         return;
       SmallVector<std::string> index{"g", "col"};
       std::string n = fresh("row");
       auto type = cast<MemRefType>(memory.getType());
       int64_t width = type.getDimSize(type.getRank() - 1);
-      bool isWhole = !ShapedType::isDynamic(width) && width % 8 == 0 && roles::isDivisible(offsets.back(), 8);
+      bool isWhole =
+          !ShapedType::isDynamic(width) && width % 8 == 0 && roles::isDivisible(access.getOffsets().back(), 8);
       if (isWhole)
         wholeRows.push_back(cast<BlockArgument>(memory).getArgNumber());
       out.line("const evt::", isWhole ? "WholeRow<" : "FragmentRow<", cppType(t.getElementType()), ", ",
-               t.getDimSize(1), "> ", n, "(", scalar(memory), ", {", place(offsets, sizes, t, index), "});");
+               t.getDimSize(1), "> ", n, "(", scalar(memory), ", {", place(access, index), "});");
       openRows[&op] = n;
     };
-    if (auto load = dyn_cast<ir::LoadOp>(op); load && !load.getTable() && !load->use_empty())
-      open(load.getMemory(), load.getTile(), load.getOffsets(), load.getSizes());
-    if (auto store = dyn_cast<ir::StoreOp>(op); store && !store.getTable())
-      open(store.getMemory(), store.getTile(), store.getOffsets(), store.getSizes());
+    if (auto load = dyn_cast<ir::LoadOp>(op); load && !load->use_empty())
+      open(load);
+    if (auto store = dyn_cast<ir::StoreOp>(op))
+      open(store);
   }
 }
 
@@ -359,7 +411,7 @@ void FragmentCode::emitStackStores() {
   int64_t widest = 0;
   for (auto store : body.getOps<ir::StoreOp>()) {
     RankedTensorType t = tileType(store.getTile());
-    bool byColumn = isFragmentTile(t) && !store.getTable() && !storesTwice();
+    bool byColumn = isFragmentTile(t) && !storesTwice();
     (byColumn ? fragments : others).push_back(store);
     if (byColumn)
       widest = std::max(widest, t.getDimSize(1));
@@ -391,10 +443,6 @@ void FragmentCode::emitStackStores() {
 
 void FragmentCode::emitStore(ir::StoreOp op) {
   RankedTensorType t = tileType(op.getTile());
-  if (op.getTable()) {
-    fail(op, "goes through a table");
-    return;
-  }
   if (isFragmentTile(t)) {
     for (int64_t n = 0; n < t.getDimSize(1) / 4; n += 2)
       emitPair(op, n);
@@ -408,8 +456,7 @@ void FragmentCode::emitStore(ir::StoreOp op) {
     return;
   }
   std::string value = element(op.getTile(), index);
-  out.line("if (c == 0) evt::store_element(", scalar(op.getMemory()), ", {",
-           place(op.getOffsets(), op.getSizes(), t, index), "}, ", value, ");");
+  out.line("if (c == 0) evt::store_element(", scalar(op.getMemory()), ", {", place(op, index), "}, ", value, ");");
 }
 
 /// Of a stack: what the task stores to the load's memory is stored after it, element by element in its place.
@@ -429,12 +476,25 @@ bool FragmentCode::mayBeReplaced(ir::LoadOp load) {
 /// load can see what the task itself stores.
 void FragmentCode::checkMemories() {
   llvm::SmallDenseSet<Value> stored, storedSoFar;
-  for (auto store : device.getBody().front().getOps<ir::StoreOp>())
+  llvm::SmallDenseMap<Value, ir::StoreOp> first;
+  for (auto store : device.getBody().front().getOps<ir::StoreOp>()) {
     stored.insert(store.getMemory());
+    // Stores by one lane keep their order; rows that are found in another way may be another lane's.
+    auto rowsOf = [](ir::StoreOp s) {
+      uint64_t d = s.getTableDim();
+      return s.getTable() ? std::tuple(Value(s.getTable()), d, Value(s.getOffsets()[d]), s.getSizes()[d])
+                          : std::tuple(Value(), d, Value(), int64_t(0));
+    };
+    if (rowsOf(store) != rowsOf(first.try_emplace(store.getMemory(), store).first->second))
+      fail(store, "stores to a memory whose rows another store finds in another way");
+  }
   for (Operation &op : device.getBody().front()) {
-    if (auto store = dyn_cast<ir::StoreOp>(op))
-      storedSoFar.insert(store.getMemory());
+    auto store = dyn_cast<ir::StoreOp>(op);
     auto load = dyn_cast<ir::LoadOp>(op);
+    if (store)
+      storedSoFar.insert(store.getMemory());
+    if (Value table = store ? store.getTable() : load ? load.getTable() : Value(); table && stored.contains(table))
+      fail(&op, "goes through a table that the task stores to");
     if (load &&
         (isStack ? !mayBeReplaced(load)
                  : (isFragmentTile(tileType(load.getTile())) ? storedSoFar : stored).contains(load.getMemory())))

@@ -7,6 +7,9 @@
 // that does not depend on the streaming coordinates is found once and kept from task to task, by other warps: there, a
 // warp has a row, and `g` is its number.
 //
+// Rows that go through a table are the lane's row as any other, at an index that the lane has read. Of several rows
+// that a store takes to the same place, those that a later one follows have no index: lanes compare what they read.
+//
 // A tile of more rows is a stack of such fragments: each warp has some of them, `h` says which of its own, and `g` is
 // the row in the tile. Then loads take place where they are used, and all stores of a column follow each other, since
 // the sums leave no registers for what waits.
@@ -60,7 +63,10 @@ private:
   std::string reduced(mlir::Operation *op, Index index);
   std::string variable(mlir::Type type, const std::string &expression);
   std::string keyOf(mlir::Value v, Index index) const;
-  std::string place(mlir::ValueRange offsets, llvm::ArrayRef<int64_t> sizes, mlir::RankedTensorType tile, Index index);
+  std::string sum(mlir::Value offset, const std::string &i);
+  std::string entry(mlir::Value table, mlir::Value offset, const std::string &i);
+  template <typename AccessOp> std::string namedRow(AccessOp op, const std::string &i);
+  template <typename AccessOp> std::string place(AccessOp op, Index index);
   bool isRowTile(mlir::RankedTensorType t) const;
   bool isFragmentTile(mlir::RankedTensorType t) const;
   bool storesTwice();

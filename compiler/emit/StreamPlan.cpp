@@ -77,12 +77,28 @@ void StreamPlan::matchProducts(const GraphCode &graph) {
 
 namespace {
 
-StreamPlan::Map mapFor(const ir::Signature &s, unsigned k, ir::LoadOp operand, const roles::TiledProduct &product) {
+unsigned memoryOf(const ir::Signature &s, unsigned k, Value argument) {
   ir::CallOp call = s.calls[k];
-  unsigned argument = cast<BlockArgument>(operand.getMemory()).getArgNumber();
+  return s.memoryOf(call.getArgs()[cast<BlockArgument>(argument).getArgNumber()]);
+}
+
+/// What lies outside the product's rows is stored by nobody. A table has as many entries as the rows are, in the same
+/// places, or it may have some for those outside.
+bool dropsRowsOutside(const GraphCode &graph, unsigned k, const roles::TiledProduct &product) {
+  ir::LoadOp rows = product.rows;
+  unsigned dim = rows.getSizes().size() - 2;
+  auto extent = [&](Value memory, unsigned d) { return graph.memoryDimCode(memoryOf(graph.signature, k, memory), d); };
+  return llvm::all_of(ir::calleeOf(graph.signature.calls[k]).getBody().getOps<ir::StoreOp>(), [&](ir::StoreOp store) {
+    return !store.getTable() || (extent(store.getTable(), 0) == extent(rows.getMemory(), dim) &&
+                                 store.getOffsets()[store.getTableDim()] == rows.getOffsets()[dim]);
+  });
+}
+
+StreamPlan::Map mapFor(const GraphCode &graph, unsigned k, ir::LoadOp operand, const roles::TiledProduct &product) {
   // Only of rows: a column outside may be part of a sum over columns.
-  return {(unsigned)s.memoryOf(call.getArgs()[argument]),
-          cast<RankedTensorType>(operand.getTile().getType()).getDimSize(0), operand == product.rows};
+  return {memoryOf(graph.signature, k, operand.getMemory()),
+          cast<RankedTensorType>(operand.getTile().getType()).getDimSize(0),
+          operand == product.rows && dropsRowsOutside(graph, k, product)};
 }
 
 } // namespace
@@ -94,7 +110,7 @@ void StreamPlan::listMaps(const GraphCode &graph) {
     SmallVector<ir::LoadOp> operands{call.tiled->rows};
     operands.append(call.tiled->weights.begin(), call.tiled->weights.end());
     for (ir::LoadOp operand : operands) {
-      Map map = mapFor(graph.signature, k, operand, *call.tiled);
+      Map map = mapFor(graph, k, operand, *call.tiled);
       if (!llvm::is_contained(maps, map))
         maps.push_back(map);
       aligned.push_back(map.memory); // for the copy engine
@@ -106,7 +122,7 @@ void StreamPlan::listMaps(const GraphCode &graph) {
 }
 
 unsigned StreamPlan::mapOf(const GraphCode &graph, unsigned k, ir::LoadOp operand) const {
-  return llvm::find(maps, mapFor(graph.signature, k, operand, *calls[k].tiled)) - maps.begin();
+  return llvm::find(maps, mapFor(graph, k, operand, *calls[k].tiled)) - maps.begin();
 }
 
 /// A packed tensor must be read as weights wherever it is read. A product of tiles reads all its weights from packed

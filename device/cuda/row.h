@@ -31,6 +31,37 @@ template <class T> __device__ __forceinline__ uint4 exchange_four(const Pair<T> 
   return {word[0], word[1], word[2], word[3]};
 }
 
+//===-- rows that a table names -----------------------------------------------------------------------------------===//
+
+/// The row of a memory of `rows` rows that a table's entry names, -1 if there is none.
+template <class I> __device__ __forceinline__ int named_row(I entry, int rows) {
+  return 0 <= entry && entry < (I)rows ? (int)entry : -1;
+}
+
+/// The same for a store by all lanes of a warp, each with the entry of its row of 8: of several that name the same row
+/// the last one stays, so the others get -1.
+template <class I> __device__ __forceinline__ int last_named_row(I entry, int rows) {
+  const int row = named_row(entry, rows);
+  const unsigned same = __match_any_sync(~0u, row), lane = threadIdx.x % 32;
+  return same >> (lane | 3) >> 1 ? -1 : row; // a lane beyond the four of this row
+}
+
+/// The same for row `g` of a tile of `TileRows`, whose entry is at `at`. Others hold the later rows, so the four lanes
+/// that share the row read their entries.
+template <int TileRows, class I>
+__device__ __forceinline__ int last_named_row(const Memory<I, 1> &table, int at, int g, int rows) {
+  auto row_at = [&](int position) { return named_row(load_element(table, {position}, (I)-1), rows); };
+  const int row = row_at(at);
+  int later = 0;
+  for (int r = g + 1 + fragment_quarter(); r < TileRows; r += 4)
+    later |= row_at(at + r - g) == row;
+  later |= __shfl_xor_sync(~0u, later, 1);
+  later |= __shfl_xor_sync(~0u, later, 2);
+  return later ? -1 : row;
+}
+
+//===-- a lane's row ----------------------------------------------------------------------------------------------===//
+
 /// The elements `k`, `k + 1` for k = 0, 8, 16, … < Width, counted from the lane's own first column.
 template <class T, int Width> struct FragmentRow {
   T *first;

@@ -1,9 +1,8 @@
 // A checkpoint: the tensors of a model in one safetensors file or several, in the folder of its config.json.
 //
-//   model.safetensors                                        one file, or
-//   model.safetensors.index.json                             {"weight_map": {"lm_head.weight":
-//   "model-00002-of-00002.safetensors", …}} model-00001-of-00002.safetensors, …                      and the files it
-//   names
+//   model.safetensors                  the one file, or
+//   model.safetensors.index.json       {"weight_map": {"lm_head.weight": "model-00002-of-00002.safetensors", …}}
+//   model-00001-of-00002.safetensors   and the files that it names
 //
 // Where both forms are there, the one file counts, as it does for transformers.
 #ifndef EVT_MODELS_WEIGHTS_CHECKPOINT_H

@@ -38,8 +38,12 @@ public:
       close(file_);
       throw Problems(partial_, "is being written by another process");
     }
-    if (ftruncate(file_, 0) != 0)
+    if (ftruncate(file_, 0) != 0) {
+      int error = errno;
+      close(file_);
+      errno = error;
       fail(partial_, "cannot be written");
+    }
   }
   ~PartialFile() {
     close(file_);

@@ -7,9 +7,9 @@
 
 namespace evt::models {
 
-/// Calls work(begin, end) for every chunk of [0, total), each of `chunk` but the last, in order of taking by at most
-/// `threads` threads (0: as many as there are cores), the caller's among them. After an exception no further chunk is
-/// taken, and the exception, the first one if there are several, is thrown to the caller when all threads have ended.
+/// Calls work(begin, end) for the chunks of [0, total), all of length `chunk` but perhaps the last. They are taken in
+/// order by at most `threads` threads (0: as many as there are cores), the caller's among them. After an exception no
+/// further chunk is taken; the first exception is thrown to the caller when all threads have ended.
 void forEachChunk(uint64_t total, uint64_t chunk, unsigned threads,
                   const std::function<void(uint64_t begin, uint64_t end)> &work);
 

@@ -9,9 +9,9 @@
 // agree with its bytes. So whatever parseHeader returns can be read without another check. Worked example, 2 x 3 of
 // bf16:
 //
-//   offset 0    48 00 00 00 00 00 00 00
-//   offset 8    {"w":{"dtype":"BF16","shape":[2,3],"data_offsets":[0,12]}}, and spaces up to 72 bytes
-//   offset 80   12 bytes
+//   offset 0    40 00 00 00 00 00 00 00
+//   offset 8    {"w":{"dtype":"BF16","shape":[2,3],"data_offsets":[0,12]}}, and spaces up to 64 bytes
+//   offset 72   12 bytes
 #ifndef EVT_MODELS_WEIGHTS_SAFETENSORS_H
 #define EVT_MODELS_WEIGHTS_SAFETENSORS_H
 

@@ -3,24 +3,23 @@
 // A checkpoint has a tensor for each matrix of each layer. A step is one program whose layers are iterations, so its
 // arguments are stacked over the layers, and matrices that are applied to the same input are one matrix:
 //
-//   argument     shape                        parts of a layer, one below the other
-//   embedding    [vocabulary, hidden]         model.embed_tokens
-//   attn_norm    [layers, hidden]             input_layernorm
-//   qkv          [layers, (heads + 2 kvHeads)  self_attn.q_proj, self_attn.k_proj, self_attn.v_proj
-//                 * headDim, hidden]
-//   q_norm       [layers, headDim]            self_attn.q_norm; only where the model has it, like the next
-//   k_norm       [layers, headDim]            self_attn.k_norm
-//   o            [layers, hidden,             self_attn.o_proj
-//                 heads * headDim]
-//   mlp_norm     [layers, hidden]             post_attention_layernorm
-//   gate, up     [layers, feedForward, hidden] mlp.gate_proj; mlp.up_proj
-//   down         [layers, hidden, feedForward] mlp.down_proj
-//   final_norm   [hidden]                     model.norm
-//   head         [vocabulary, hidden]         lm_head, or model.embed_tokens where they are tied
+//   argument     shape                           parts of a layer, one below the other
+//   embedding    [vocabulary, hidden]            model.embed_tokens
+//   attn_norm    [layers, hidden]                input_layernorm
+//   qkv          [layers, q + 2 k, hidden]       self_attn.q_proj, self_attn.k_proj, self_attn.v_proj
+//   q_norm       [layers, headDim]               self_attn.q_norm; only where the model has it, like the next
+//   k_norm       [layers, headDim]               self_attn.k_norm
+//   o            [layers, hidden, q]             self_attn.o_proj
+//   mlp_norm     [layers, hidden]                post_attention_layernorm
+//   gate         [layers, feedForward, hidden]   mlp.gate_proj
+//   up           [layers, feedForward, hidden]   mlp.up_proj
+//   down         [layers, hidden, feedForward]   mlp.down_proj
+//   final_norm   [hidden]                        model.norm
+//   head         [vocabulary, hidden]            lm_head, or model.embed_tokens where they are tied
 //
-// That table is a value, stepArguments(): what a checkpoint must hold and how arguments are filled both follow from it.
-// Element (l, r, c) of qkv with heads * headDim <= r is element (r - heads * headDim, c) of layer l's k_proj, for
-// instance.
+// with q = heads * headDim and k = kvHeads * headDim. That table is a value, stepArguments(): what a checkpoint must
+// hold and how arguments are filled both follow from it. For instance, element (l, r, c) of qkv with q <= r < q + k is
+// element (r - q, c) of layer l's k_proj.
 #ifndef EVT_MODELS_WEIGHTS_STEPWEIGHTS_H
 #define EVT_MODELS_WEIGHTS_STEPWEIGHTS_H
 

@@ -134,6 +134,8 @@ private:
         touchTile(writes, true, times);
       else if (auto read = dyn_cast<ir::ReadOp>(step))
         touchPoint(read, times);
+      else if (auto attend = dyn_cast<ir::AttendOp>(step))
+        sum = sum + touchPositions(attend, times);
       sum = sum + evt::opsOf(&step);
     }
     return sum;
@@ -153,6 +155,24 @@ private:
       box[dim] = {};
     }
     touch(access.getMemory(), write, box, access.getSizes(), times);
+  }
+
+  /// Every position that the page table has room for; returns the operations on them.
+  Amount touchPositions(ir::AttendOp attend, const Amount &times) {
+    IndexRange layer = ranges.of(attend.getLayer()), head = ranges.of(attend.getHead());
+    touch(attend.getPages(), false, {ranges.of(attend.getRequest()), {}}, {1, 1}, times);
+    unsigned table = signature.memoryOf(ranges.memoryOf(attend.getPages()));
+    Amount positions = ranges.extentOf(table, 1) * (int64_t)attend.getPageSlots();
+    for (Value memory : {attend.getKeys(), attend.getValues(), attend.getSquares()})
+      if (memory) {
+        int64_t columns = cast<MemRefType>(memory.getType()).getDimSize(3);
+        IndexRange row;
+        row.lo = 0;
+        row.hi = columns - 1;
+        touch(memory, false, {layer, {}, head, row}, {1, 1, 1, columns}, times * positions);
+      }
+    assume("a request attends to as many positions as its row of the page table has room for");
+    return positions * 4 * elements(attend.getQuery());
   }
 
   void touchPoint(ir::ReadOp read, const Amount &times) {

@@ -244,12 +244,25 @@ Memory GraphScope::alloc(const std::string &name, Element element, std::vector<I
   return {cursor.create<ir::AllocOp>(loc, type, dynamic, cursor.getStringAttr(name))};
 }
 
+Count Count::grouped(Index total, int64_t by, unsigned coordinate, int64_t times) {
+  Count count(total);
+  count.by = by;
+  count.coordinate = coordinate;
+  count.times = times;
+  return count;
+}
+
 Event GraphScope::event(const std::string &name, std::vector<Index> extents, Count count) {
   SmallVector<Value> sizes = valuesOf(extents), operands;
   AffineMap map = AffineMap::get(sizes.size(), 0, cursor.getAffineConstantExpr(count.value.constant));
   if (count.value.value) {
     map = AffineMap::get(sizes.size(), 1, cursor.getAffineSymbolExpr(0));
     operands.push_back(count.value.value);
+  }
+  if (count.by) {
+    AffineExpr whole = cursor.getAffineConstantExpr(count.by * count.times), total = map.getResult(0) * count.times;
+    AffineExpr left = total - cursor.getAffineDimExpr(count.coordinate) * (count.by * count.times);
+    map = AffineMap::get(sizes.size(), map.getNumSymbols(), {whole, left}, cursor.getContext());
   }
   auto type = ir::EventType::get(cursor.getContext(), sizes.size());
   return {cursor.create<ir::EventOp>(loc, type, sizes, operands, count.table ? count.table->value : Value(),

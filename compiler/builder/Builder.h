@@ -205,6 +205,18 @@ public:
   Tile select(Tile condition, Tile a, Tile b);
   /// The k largest of the last dimension, falling, and their positions; the smaller position first among equals.
   std::pair<Tile, Tile> topk(Tile t, int64_t k);
+  /// Attention of query rows over the positions [from, to) of a request: see evt.attend.
+  struct Attention {
+    Memory keys, values, pages;
+    Index layer, request, head;
+    int64_t pageSlots;
+    std::optional<Memory> squares = std::nullopt; // of keys stored without the root of their norm
+    double epsilon = 0;
+  };
+  struct SoftmaxPart {
+    Tile m, sum, acc;
+  };
+  SoftmaxPart attend(Tile query, Tile scales, const Attention &over, Index from, Index to);
   Tile prefixSum(Tile t, int64_t dim, bool exclusive = false);
 
   using Step = std::function<std::vector<Tile>(Index, std::vector<Tile>)>;
@@ -271,10 +283,15 @@ struct Count {
   Count(int constant) : value(constant) {}
   Count(Index value) : value(value) {}
   Count(Memory table, Event guard, int64_t factor = 1) : value(0), table(table), guard(guard), factor(factor) {}
+  /// Of `total` things in groups of `by`, the last one ragged, those in group number `coordinate` of the element,
+  /// `times` each.
+  static Count grouped(Index total, int64_t by, unsigned coordinate, int64_t times = 1);
   Index value;
   std::optional<Memory> table;
   std::optional<Event> guard;
   int64_t factor = 1;
+  int64_t by = 0, times = 1; // of `value` things, where by is not 0
+  unsigned coordinate = 0;
 };
 
 /// The body of a graph function: sizes, buffers, events, calls.

@@ -309,6 +309,16 @@ std::pair<Tile, Tile> TileScope::topk(Tile t, int64_t k) {
   return {{op.getValues(), this}, {op.getIndices(), this}};
 }
 
+TileScope::SoftmaxPart TileScope::attend(Tile query, Tile scales, const Attention &over, Index from, Index to) {
+  RankedTensorType q = typeOf(query), row = typeOf(scales);
+  auto acc = RankedTensorType::get(q.getShape(), cursor.getF32Type());
+  auto op = cursor.create<ir::AttendOp>(
+      loc, row, row, acc, query.value, scales.value, over.keys.value, over.values.value, over.pages.value,
+      over.squares ? over.squares->value : Value(), valueOf(over.layer), valueOf(over.request), valueOf(over.head),
+      valueOf(from), valueOf(to), cursor.getI64IntegerAttr(over.pageSlots), cursor.getF64FloatAttr(over.epsilon));
+  return {{op.getM(), this}, {op.getSum(), this}, {op.getAcc(), this}};
+}
+
 Tile TileScope::prefixSum(Tile t, int64_t dim, bool exclusive) {
   return {cursor.create<ir::PrefixSumOp>(loc, t.value.getType(), t.value, cursor.getI64IntegerAttr(dim),
                                          exclusive ? cursor.getUnitAttr() : UnitAttr()),

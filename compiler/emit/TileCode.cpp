@@ -145,6 +145,8 @@ private:
       return emitInsert(i);
     if (auto t = dyn_cast<ir::TopKOp>(op))
       return emitTopK(t);
+    if (auto a = dyn_cast<ir::AttendOp>(op))
+      return emitAttend(a);
     if (auto p = dyn_cast<ir::PrefixSumOp>(op))
       return emitPrefixSum(p);
     emitScalar(op);
@@ -307,6 +309,30 @@ private:
     endStep();
     buffers[op.getValues()] = values;
     buffers[op.getIndices()] = indices;
+  }
+
+  void emitAttend(ir::AttendOp op) {
+    RankedTensorType q = tileType(op.getQuery());
+    std::string query = buffer(op.getQuery()), scales = buffer(op.getScales());
+    std::string m = newBuffer(tileType(op.getM())), sum = newBuffer(tileType(op.getSum())),
+                acc = newBuffer(tileType(op.getAcc()));
+    std::string squares = "evt::tile::NoSquares{}", scratch;
+    if (op.getSquares())
+      squares = "evt::tile::Squares{" + name(op.getSquares()) + ", " +
+                cppFloat(op.getEpsilon().convertToDouble(), Float32Type::get(op.getContext())) + "}";
+    const int64_t outside = bytes; // the warps' parts are merged in it
+    if (isCuda())
+      scratch = ", " + newBuffer(RankedTensorType::get({8, q.getDimSize(0), q.getDimSize(1) + 2},
+                                                       Float32Type::get(op.getContext())));
+    out.line("evt::tile::attend<", q.getDimSize(0), ", ", q.getDimSize(1), ", ", op.getPageSlots(), ">(w, ", m, ", ",
+             sum, ", ", acc, ", ", query, ", ", scales, ", ", name(op.getKeys()), ", ", name(op.getValues()), ", ",
+             name(op.getPages()), ", ", squares, ", {", name(op.getLayer()), ", ", name(op.getRequest()), ", ",
+             name(op.getHead()), "}, ", name(op.getBegin()), ", ", name(op.getEnd()), scratch, ");");
+    endStep();
+    bytes = outside;
+    buffers[op.getM()] = m;
+    buffers[op.getSum()] = sum;
+    buffers[op.getAcc()] = acc;
   }
 
   void emitPrefixSum(ir::PrefixSumOp op) {

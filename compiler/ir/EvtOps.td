@@ -1,3 +1,4 @@
 // All operations of the dialect, in the order of the reference documentation.
 include "EvtGraphOps.td"
 include "EvtTileOps.td"
+include "EvtAttentionOps.td"

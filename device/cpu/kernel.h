@@ -7,6 +7,7 @@
 #include "device/cpu/dynamic.h"
 #include "device/cpu/memory.h"
 #include "device/cpu/protocol.h"
+#include "device/cpu/tile/attend.h"
 #include "device/cpu/tile/matmul.h"
 #include "device/cpu/tile/named.h"
 #include "device/cpu/tile/reduce.h"

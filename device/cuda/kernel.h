@@ -7,6 +7,7 @@
 #include "device/cuda/dynamic.h"
 #include "device/cuda/memory.h"
 #include "device/cuda/stream.h"
+#include "device/cuda/tile/attend.h"
 #include "device/cuda/tile/matmul.h"
 #include "device/cuda/tile/reduce.h"
 #include "device/cuda/tile/topk.h"

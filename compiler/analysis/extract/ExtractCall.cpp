@@ -231,6 +231,16 @@ template <typename AccessOp> void CallExtractor::addTileAccess(Call &call, Acces
   addAccess(call, at, at.getMemory(), write, sides, call.waits.size(), write ? "writes" : "reads");
 }
 
+/// Pages are data: any slot of the head may be read.
+void CallExtractor::addAttention(Call &call, ir::AttendOp op) {
+  addAccess(call, op, op.getPages(), /*write=*/false, {point(values->of(op.getRequest())), Side{}}, call.waits.size(),
+            "reads the pages in");
+  std::vector<Side> slots = {point(values->of(op.getLayer())), Side{}, point(values->of(op.getHead())), Side{}};
+  for (Value memory : {op.getKeys(), op.getValues(), op.getSquares()})
+    if (memory)
+      addAccess(call, op, memory, /*write=*/false, slots, call.waits.size(), "reads");
+}
+
 LogicalResult CallExtractor::checkMutable(Operation *write, Value memory) {
   ir::GraphOp graph = scope.signature.graph;
   auto argument = dyn_cast<BlockArgument>(values->memoryOf(memory));
@@ -249,6 +259,8 @@ LogicalResult CallExtractor::extractBody(Call &call) {
       addTileAccess(call, load, /*write=*/false);
     } else if (auto declared = dyn_cast<ir::ReadsOp>(step)) {
       addTileAccess(call, declared, /*write=*/false);
+    } else if (auto attend = dyn_cast<ir::AttendOp>(step)) {
+      addAttention(call, attend);
     } else if (auto read = dyn_cast<ir::ReadOp>(step)) {
       std::vector<Side> sides;
       for (Value index : read.getIndices())

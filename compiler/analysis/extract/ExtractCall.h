@@ -46,6 +46,7 @@ private:
   void addAccess(Call &call, mlir::Operation *op, mlir::Value memory, bool write, llvm::ArrayRef<Side> sides,
                  unsigned afterWaits, std::string text);
   template <typename AccessOp> void addTileAccess(Call &call, AccessOp at, bool write);
+  void addAttention(Call &call, ir::AttendOp op);
   template <typename UseOp> std::vector<Side> sidesOf(UseOp use, bool wholeIsShape);
   std::string describe(llvm::StringRef what);
 

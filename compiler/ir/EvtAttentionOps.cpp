@@ -1,0 +1,99 @@
+#include "Evt.h"
+
+using namespace mlir;
+
+namespace evt::ir {
+
+ParseResult AttendOp::parse(OpAsmParser &parser, OperationState &result) {
+  OpAsmParser::UnresolvedOperand query, scales, keys, values, pages, layer, request, head, begin, end;
+  std::optional<OpAsmParser::UnresolvedOperand> squares;
+  int64_t slots = 0;
+  double epsilon = 0;
+  if (parser.parseOperand(query) || parser.parseKeyword("scaled") || parser.parseOperand(scales) ||
+      parser.parseKeyword("over") || parser.parseOperand(keys) || parser.parseComma() || parser.parseOperand(values) ||
+      parser.parseLSquare() || parser.parseOperand(layer) || parser.parseComma() || parser.parseOperand(pages) ||
+      parser.parseLSquare() || parser.parseOperand(request) || parser.parseRSquare() || parser.parseComma() ||
+      parser.parseOperand(head) || parser.parseRSquare() || parser.parseKeyword("from") || parser.parseOperand(begin) ||
+      parser.parseKeyword("to") || parser.parseOperand(end) || parser.parseKeyword("pages") ||
+      parser.parseKeyword("of") || parser.parseInteger(slots))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("normed"))) {
+    squares.emplace();
+    if (parser.parseOperand(*squares) || parser.parseKeyword("epsilon") || parser.parseFloat(epsilon))
+      return failure();
+  }
+  RankedTensorType queryType, accType;
+  MemRefType cacheType, pagesType, squaresType;
+  if (parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(queryType) || parser.parseComma() ||
+      parser.parseType(cacheType) || parser.parseComma() || parser.parseType(pagesType) || parser.parseArrow() ||
+      parser.parseType(accType) || (squares && (parser.parseComma() || parser.parseType(squaresType))))
+    return failure();
+  Builder &b = parser.getBuilder();
+  if (accType.getRank() < 1)
+    return parser.emitError(parser.getNameLoc(), "has a result of rank 0");
+  auto row = RankedTensorType::get(accType.getShape().drop_back(), accType.getElementType());
+  result.addAttribute("page_slots", b.getI64IntegerAttr(slots));
+  result.addAttribute("epsilon", b.getF64FloatAttr(epsilon));
+  result.addTypes({row, row, accType});
+  if (parser.resolveOperand(query, queryType, result.operands) || parser.resolveOperand(scales, row, result.operands) ||
+      parser.resolveOperand(keys, cacheType, result.operands) ||
+      parser.resolveOperand(values, cacheType, result.operands) ||
+      parser.resolveOperand(pages, pagesType, result.operands) ||
+      (squares && parser.resolveOperand(*squares, squaresType, result.operands)))
+    return failure();
+  for (auto &index : {layer, request, head, begin, end})
+    if (parser.resolveOperand(index, b.getIndexType(), result.operands))
+      return failure();
+  return success();
+}
+
+void AttendOp::print(OpAsmPrinter &p) {
+  p << " " << getQuery() << " scaled " << getScales() << " over " << getKeys() << ", " << getValues() << "["
+    << getLayer() << ", " << getPages() << "[" << getRequest() << "], " << getHead() << "] from " << getBegin()
+    << " to " << getEnd() << " pages of " << (int64_t)getPageSlots();
+  if (getSquares()) {
+    p << " normed " << getSquares() << " epsilon ";
+    p.printFloat(getEpsilon());
+  }
+  p.printOptionalAttrDict((*this)->getAttrs(), {"page_slots", "epsilon"});
+  p << " : " << getQuery().getType() << ", " << getKeys().getType() << ", " << getPages().getType() << " -> "
+    << getAcc().getType();
+  if (getSquares())
+    p << ", " << getSquares().getType();
+}
+
+LogicalResult AttendOp::verify() {
+  auto query = cast<RankedTensorType>(getQuery().getType()), acc = cast<RankedTensorType>(getAcc().getType());
+  auto keys = cast<MemRefType>(getKeys().getType()), pages = cast<MemRefType>(getPages().getType());
+  if (query.getRank() != 2)
+    return emitOpError("query must have rows and columns, found ") << query;
+  if (!query.getElementType().isBF16() && !query.getElementType().isF16() && !query.getElementType().isF32())
+    return emitOpError("query must be bf16, f16 or f32, found ") << query;
+  if (acc.getShape() != query.getShape() || !acc.getElementType().isF32())
+    return emitOpError("result must be f32 of the query's shape, found ") << acc << " for " << query;
+  for (Value v : {getScales(), getM(), getSum()})
+    if (auto t = cast<RankedTensorType>(v.getType());
+        t.getRank() != 1 || t.getDimSize(0) != query.getDimSize(0) || !t.getElementType().isF32())
+      return emitOpError("has one f32 scale, maximum and sum for each of ")
+             << query.getDimSize(0) << " rows, found " << t;
+  if (getValues().getType() != keys)
+    return emitOpError("keys and values must have one type, found ") << keys << " and " << getValues().getType();
+  if (keys.getRank() != 4 || keys.getElementType() != query.getElementType() ||
+      keys.getDimSize(3) != query.getDimSize(1))
+    return emitOpError("keys must be [layer, slot, head, column] with the query's columns and type, found ")
+           << keys << " for " << query;
+  if (pages.getRank() != 2 || !pages.getElementType().isInteger(32))
+    return emitOpError("pages must be a memref of rank 2 of i32, found ") << pages;
+  if ((int64_t)getPageSlots() < 1)
+    return emitOpError("a page must have slots, found ") << (int64_t)getPageSlots();
+  if (getSquares()) {
+    auto squares = cast<MemRefType>(getSquares().getType());
+    if (squares.getRank() != 4 || !squares.getElementType().isF32() || squares.isDynamicDim(3))
+      return emitOpError(
+                 "sums of squares must be f32, [layer, slot, head, part] with a constant number of parts, found ")
+             << squares;
+  }
+  return success();
+}
+
+} // namespace evt::ir

@@ -1,0 +1,49 @@
+// RUN: evt-opt %s --split-input-file --verify-diagnostics
+
+evt.device @d(%k: memref<?x?x2x64xf32>, %pages: memref<?x?xi32>) grid(%i) {
+  %q = arith.constant dense<1.0> : tensor<4x64xbf16>
+  %s = arith.constant dense<1.0> : tensor<4xf32>
+  // expected-error @below {{'evt.attend' op keys must be [layer, slot, head, column] with the query's columns and type, found 'memref<?x?x2x64xf32>' for 'tensor<4x64xbf16>'}}
+  %m, %l, %a = evt.attend %q scaled %s over %k, %k[%i, %pages[%i], %i] from %i to %i pages of 16
+    : tensor<4x64xbf16>, memref<?x?x2x64xf32>, memref<?x?xi32> -> tensor<4x64xf32>
+}
+
+// -----
+
+evt.device @d(%k: memref<?x?x2x64xbf16>, %pages: memref<?xi32>) grid(%i) {
+  %q = arith.constant dense<1.0> : tensor<4x64xbf16>
+  %s = arith.constant dense<1.0> : tensor<4xf32>
+  // expected-error @below {{'evt.attend' op pages must be a memref of rank 2 of i32, found 'memref<?xi32>'}}
+  %m, %l, %a = evt.attend %q scaled %s over %k, %k[%i, %pages[%i], %i] from %i to %i pages of 16
+    : tensor<4x64xbf16>, memref<?x?x2x64xbf16>, memref<?xi32> -> tensor<4x64xf32>
+}
+
+// -----
+
+evt.device @d(%k: memref<?x?x2x64xbf16>, %pages: memref<?x?xi32>) grid(%i) {
+  %q = arith.constant dense<1.0> : tensor<4x64xbf16>
+  %s = arith.constant dense<1.0> : tensor<4xf32>
+  // expected-error @below {{'evt.attend' op a page must have slots, found 0}}
+  %m, %l, %a = evt.attend %q scaled %s over %k, %k[%i, %pages[%i], %i] from %i to %i pages of 0
+    : tensor<4x64xbf16>, memref<?x?x2x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>
+}
+
+// -----
+
+evt.device @d(%k: memref<?x?x2x64xbf16>, %k2: memref<?x?x2x?xf32>, %pages: memref<?x?xi32>) grid(%i) {
+  %q = arith.constant dense<1.0> : tensor<4x64xbf16>
+  %s = arith.constant dense<1.0> : tensor<4xf32>
+  // expected-error @below {{'evt.attend' op sums of squares must be f32, [layer, slot, head, part] with a constant number of parts}}
+  %m, %l, %a = evt.attend %q scaled %s over %k, %k[%i, %pages[%i], %i] from %i to %i pages of 8 normed %k2 epsilon 0.0
+    : tensor<4x64xbf16>, memref<?x?x2x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>, memref<?x?x2x?xf32>
+}
+
+// -----
+
+evt.device @d(%k: memref<?x?x2x64xbf16>, %pages: memref<?x?xi32>) grid(%i) {
+  %q = arith.constant dense<1.0> : tensor<4x64xbf16>
+  %s = arith.constant dense<1.0> : tensor<4xf32>
+  // expected-error @below {{'evt.attend' op result must be f32 of the query's shape, found 'tensor<4x32xf32>' for 'tensor<4x64xbf16>'}}
+  %m, %l, %a = evt.attend %q scaled %s over %k, %k[%i, %pages[%i], %i] from %i to %i pages of 8
+    : tensor<4x64xbf16>, memref<?x?x2x64xbf16>, memref<?x?xi32> -> tensor<4x32xf32>
+}

@@ -1,0 +1,21 @@
+// RUN: evt-opt %s | evt-opt | FileCheck %s
+// RUN: evt-opt %s --mlir-print-op-generic | evt-opt | FileCheck %s
+
+// CHECK-LABEL: evt.device @attends
+evt.device @attends(%q: memref<?x4x64xbf16>, %keys: memref<?x?x2x64xbf16>, %values: memref<?x?x2x64xbf16>,
+                    %squares: memref<?x?x2x4xf32>, %pages: memref<?x?xi32>, %o: memref<?x4x64xf32>, %l: index)
+    grid(%t, %h) {
+  %c0 = arith.constant 0 : index
+  %c9 = arith.constant 9 : index
+  %query = evt.load %q[%t, %c0, %c0] : memref<?x4x64xbf16> -> tensor<4x64xbf16>
+  %scales = arith.constant dense<0.125> : tensor<4xf32>
+  // CHECK: %{{.*}}, %{{.*}}, %[[ACC:.*]] = evt.attend %{{.*}} scaled %{{.*}} over %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}[%{{.*}}], %{{.*}}] from %{{.*}} to %{{.*}} pages of 16 : tensor<4x64xbf16>, memref<?x?x2x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>
+  %m, %sum, %acc = evt.attend %query scaled %scales over %keys, %values[%l, %pages[%t], %h] from %c0 to %c9 pages of 16
+    : tensor<4x64xbf16>, memref<?x?x2x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>
+  // CHECK: evt.attend {{.*}} pages of 16 normed %{{.*}} epsilon 1.000000e-06 : tensor<4x64xbf16>, memref<?x?x2x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>, memref<?x?x2x4xf32>
+  %m2, %sum2, %acc2 = evt.attend %query scaled %scales over %keys, %values[%l, %pages[%t], %h] from %c0 to %c9 pages of 16
+    normed %squares epsilon 1.0e-6
+    : tensor<4x64xbf16>, memref<?x?x2x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>, memref<?x?x2x4xf32>
+  %both = arith.addf %acc, %acc2 : tensor<4x64xf32>
+  evt.store %both, %o[%t, %c0, %c0] : tensor<4x64xf32> -> memref<?x4x64xf32>
+}

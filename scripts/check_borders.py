@@ -33,6 +33,7 @@ ALLOWED = {
     "models": ["compiler/builder", "compiler/ir", "include"],
     "models/config": [],
     "models/weights": ["models/config"],
+    "models/serve": ["models/config", "models/weights", "include"],
     "tools": ["compiler", "runtime", "models", "include", ABI],
     "examples": ["include", "compiler/builder", "models"],
     "bench": ["compiler", "runtime", "models", "include", "device"],
@@ -47,7 +48,7 @@ CHOOSES_TARGET = ("tools", "bench", "test")
 # Folders whose files may include MLIR and LLVM.
 SEES_MLIR = ("compiler", "models", "tools", "test", "bench")
 # Folders inside those whose files may not: what they read is needed where there is no compiler.
-WITHOUT_MLIR = ("models/config", "models/weights")
+WITHOUT_MLIR = ("models/config", "models/weights", "models/serve")
 
 FORBIDDEN_WORDS = {"util", "utils", "utility", "utilities", "helper", "helpers", "manager"}
 MAX_LINES = 1000

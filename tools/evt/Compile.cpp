@@ -28,11 +28,13 @@ void addCompile(Commands &commands) {
         compileWithWarnings(options->file, options->compile, options->directory);
         std::cout << options->directory << "\n";
       });
-  command->add_option("FILE", options->file, "the program, a .mlir file")->required();
+  command->add_option("FILE", options->file, "the program, a .mlir file, or the folder of a model with its config.json")
+      ->required();
   command->add_option("-o,--output", options->directory, "the artifact directory to write")
       ->type_name("DIR")
       ->required();
   addCompileOptions(command, options->compile);
+  addStepOptions(command, options->compile);
 }
 
 } // namespace evt::tool

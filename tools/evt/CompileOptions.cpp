@@ -9,6 +9,16 @@ void addGraphOption(CLI::App *command, CompileOptions &options) {
       ->type_name("NAME");
 }
 
+void addStepOptions(CLI::App *command, CompileOptions &options) {
+  auto add = [&](const char *name, int64_t &value, const char *what) {
+    command->add_option(name, value, what)->check(CLI::Range(int64_t(1), int64_t(1) << 20))->capture_default_str();
+  };
+  add("--max-tokens", options.step.tokens, "of a model's step: the most tokens");
+  add("--max-requests", options.step.requests, "of a model's step: the most requests");
+  add("--max-context", options.step.context, "of a model's step: the most positions of a request");
+  add("--page-size", options.step.pageSlots, "of a model's step: positions of a page of the cache");
+}
+
 void addCompileOptions(CLI::App *command, CompileOptions &options) {
   addGraphOption(command, options);
   command->add_option("--target", options.target, "what to compile for: cpu or cuda")

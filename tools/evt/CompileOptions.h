@@ -21,10 +21,16 @@ struct CompileOptions {
   std::vector<std::string> architectures; // of CUDA; empty: sm_90a
   std::vector<std::string> nvccFlags;
   bool verify = true;
+  /// Of a model's step: the most of each, and the positions of a page of the cache.
+  struct Step {
+    int64_t tokens = 2048, requests = 256, context = 32768, pageSlots = 64;
+  } step;
 };
 
 /// --graph
 void addGraphOption(CLI::App *command, CompileOptions &options);
+/// --max-tokens, --max-requests, --max-context, --page-size
+void addStepOptions(CLI::App *command, CompileOptions &options);
 /// --graph, --target, --cxx, --march, --cxxflag, --nvcc, --arch, --nvccflag, --no-verify
 void addCompileOptions(CLI::App *command, CompileOptions &options);
 

@@ -5,6 +5,8 @@
 #include "compiler/emit/StreamCode.h"
 #include "compiler/pipeline/Pipeline.h"
 #include "compiler/transforms/StripEvents.h"
+#include "models/config/ModelConfig.h"
+#include "models/graph/StepGraph.h"
 #include "tools/evt/CostText.h"
 #include "tools/evt/Failure.h"
 #include "tools/evt/Log.h"
@@ -61,12 +63,9 @@ public:
 
   void open(const std::string &file, const CompileOptions &options) {
     if (llvm::sys::fs::is_directory(file))
-      throw Failure(ExitCode::wrongInput, "cannot read '" + file + "': it is a directory, required a .mlir file");
-    if (std::error_code error = llvm::sys::fs::access(file, llvm::sys::fs::AccessMode::Exist))
-      throw Failure(ExitCode::wrongInput, "cannot read '" + file + "': " + error.message());
-    program.module = pipeline::parseFile(file, context);
-    if (!program.module)
-      throw Failure(ExitCode::wrongInput, "'" + file + "' does not parse");
+      buildModel(file, options);
+    else
+      parse(file);
     pass.graph = options.graph;
     pass.verify = options.verify;
     pass.host.program = options.cxx;
@@ -93,6 +92,33 @@ public:
     }
     if (!program.graph)
       throw Failure(ExitCode::wrongInput, file + ": " + errors.back().message);
+  }
+
+  void parse(const std::string &file) {
+    if (std::error_code error = llvm::sys::fs::access(file, llvm::sys::fs::AccessMode::Exist))
+      throw Failure(ExitCode::wrongInput, "cannot read '" + file + "': " + error.message());
+    program.module = pipeline::parseFile(file, context);
+    if (!program.module)
+      throw Failure(ExitCode::wrongInput, "'" + file + "' does not parse");
+  }
+
+  /// A model's folder stands for the program of its step. Its text is parsed again, so that diagnostics have lines.
+  void buildModel(const std::string &folder, const CompileOptions &options) {
+    const std::string config = folder + "/config.json";
+    if (!llvm::sys::fs::exists(config))
+      throw Failure(ExitCode::wrongInput,
+                    "cannot read '" + folder +
+                        "': it is a directory without a config.json, required a .mlir file or the "
+                        "folder of a model");
+    try {
+      models::StepLimits limits{options.step.tokens, options.step.requests, options.step.context,
+                                options.step.pageSlots};
+      program.module = models::buildStep(context, models::readModelConfig(config), limits);
+    } catch (const std::exception &error) {
+      throw Failure(ExitCode::wrongInput, error.what());
+    }
+    if (!program.module)
+      throw Failure(ExitCode::defect, "the step of '" + folder + "' is not a program");
   }
 
   MLIRContext context;

@@ -1,0 +1,886 @@
+#include "models/graph/StepGraph.h"
+
+#include "models/graph/Ways.h"
+
+#include "compiler/builder/Builder.h"
+
+#include <cmath>
+#include <map>
+#include <stdexcept>
+
+using namespace evt::builder;
+
+namespace evt::models {
+namespace {
+
+/// A device function and the graph's memories that it takes, by their names.
+struct Made {
+  Device device;
+  std::vector<std::string> memories;
+  bool layered = false; // takes the layer, too
+};
+
+class Step {
+public:
+  Step(mlir::MLIRContext &context, const ModelConfig &model, const StepLimits &limits)
+      : program(context), model(model), limits(limits), d(model.hidden), head(model.headDim), half(model.headDim / 2),
+        group(model.heads / model.kvHeads), queries(model.heads * model.headDim),
+        projected((model.heads + 2 * model.kvHeads) * model.headDim), parts(half / 8) {
+    if (head % 16)
+      throw std::invalid_argument("a head of " + std::to_string(head) + " columns: required a multiple of 16");
+  }
+
+  mlir::OwningOpRef<mlir::ModuleOp> build() {
+    declareMemories();
+    std::vector<Argument> arguments;
+    for (const std::string &name : argumentNames())
+      arguments.push_back(isWeight(name) || isTable(name) ? types.at(name).immutable() : types.at(name));
+    arguments.push_back(scalar("splits", 1, mostSplits));
+    Devices few = devices(fewTokens), many = devices(manyTokens);
+    program.graph("step", arguments, [&](GraphScope &g) { graph(g, few, many); });
+    return program.take();
+  }
+
+private:
+  //===-- memories ------------------------------------------------------------------------------------------------===//
+
+  std::vector<std::string> argumentNames() const {
+    std::vector<std::string> names = {"tokens", "positions", "requests", "slots", "pages", "last", "frequencies"};
+    std::vector<std::string> weights = {"embedding", "attn_norm", "qkv"};
+    if (model.hasQkNorm)
+      weights.insert(weights.end(), {"q_norm", "k_norm"});
+    weights.insert(weights.end(), {"o", "mlp_norm", "gate", "up", "down", "head"});
+    names.insert(names.end(), weights.begin(), weights.end());
+    names.insert(names.end(), {"keys", "values"});
+    if (model.hasQkNorm)
+      names.push_back("key_squares");
+    names.insert(names.end(), {"logits", "next"});
+    return names;
+  }
+  bool isTable(const std::string &name) const {
+    return name == "tokens" || name == "positions" || name == "requests" || name == "slots" || name == "pages" ||
+           name == "last" || name == "frequencies";
+  }
+  bool isWeight(const std::string &name) const {
+    return !isTable(name) && name != "keys" && name != "values" && name != "key_squares" && name != "logits" &&
+           name != "next";
+  }
+
+  void declare(const std::string &name, Element element, std::vector<int64_t> shape) {
+    types.insert_or_assign(name, tensor(name, element, std::move(shape)));
+  }
+
+  void declareMemories() {
+    for (const char *name : {"tokens", "positions", "requests", "slots", "last"})
+      declare(name, i32, {dyn});
+    declare("pages", i32, {dyn, dyn});
+    declare("frequencies", f32, {half});
+    declare("embedding", bf16, {model.vocabulary, d});
+    declare("attn_norm", f32, {dyn, d});
+    declare("mlp_norm", f32, {dyn, d});
+    declare("qkv", bf16, {dyn, projected, d});
+    declare("q_norm", f32, {dyn, head});
+    declare("k_norm", f32, {dyn, head});
+    declare("o", bf16, {dyn, d, queries});
+    declare("gate", bf16, {dyn, model.feedForward, d});
+    declare("up", bf16, {dyn, model.feedForward, d});
+    declare("down", bf16, {dyn, d, model.feedForward});
+    declare("head", bf16, {model.vocabulary, d});
+    declare("keys", bf16, {dyn, dyn, model.kvHeads, head});
+    declare("values", bf16, {dyn, dyn, model.kvHeads, head});
+    declare("key_squares", f32, {dyn, dyn, model.kvHeads, parts});
+    declare("logits", f32, {dyn, model.vocabulary});
+    declare("next", i32, {dyn});
+    // Buffers: the residual stream, what products read of it (times the next norm's weights) and the sums of squares of
+    // its columns; queries, parts of attention and their merge, activations; what the head reads.
+    for (const Way &way : {fewTokens, manyTokens}) {
+      const std::string &w = way.prefix;
+      declare(w + "x", f32, {dyn, d});
+      declare(w + "xb", bf16, {dyn, d});
+      declare(w + "squares", f32, {dyn, d / way.rowsOf(d, 1, true)});
+      declare(w + "cosines", f32, {dyn, half});
+      declare(w + "sines", f32, {dyn, half});
+      declare(w + "q", bf16, {dyn, queries});
+      declare(w + "q_squares", f32, {dyn, model.heads * parts});
+      declare(w + "attention", bf16, {dyn, queries});
+      declare(w + "h", bf16, {dyn, model.feedForward});
+      declare(w + "last_xb", bf16, {dyn, d});
+      declare(w + "best", f32, {dyn, chunks()});
+      declare(w + "best_at", i32, {dyn, chunks()});
+    }
+    declare("wide_qkv", f32, {dyn, projected});
+    declare("part_m", f32, {dyn, model.kvHeads, dyn, group});
+    declare("part_sum", f32, {dyn, model.kvHeads, dyn, group});
+    declare("part_acc", f32, {dyn, model.kvHeads, dyn, group, head});
+  }
+
+  //===-- device functions
+  //------------------------------------------------------------------------------------------===//
+
+  Made make(const std::string &name, std::vector<std::string> memories, bool layered, std::vector<std::string> coords,
+            const std::function<void(TileScope &)> &body) {
+    std::vector<Argument> arguments;
+    for (const std::string &m : memories)
+      arguments.push_back(types.at(m));
+    if (layered)
+      arguments.push_back(scalar("layer"));
+    return {program.device(name, arguments, std::move(coords), body), memories, layered};
+  }
+
+  struct Weight {
+    std::string memory;
+    std::vector<Index> at; // of the first row: the layer, where there are layers, and the row
+  };
+
+  /// The products of rows of `x` from (token, first) on, `depth` columns, with rows of weights.
+  std::vector<Tile> products(TileScope &s, const Way &way, const std::string &x, Index token, int64_t rows,
+                             int64_t depth, Index first, const std::vector<Weight> &weights) {
+    std::vector<Tile> zeros(weights.size(), s.splat(0, {way.tokens, rows}));
+    const int64_t step = way.step(depth);
+    return s.loop(0, depth, step, zeros, [&](Index k, std::vector<Tile> sums) {
+      Index column = first.value || first.constant ? k + first : k;
+      Tile a = s.convert(s.load(s[x], {token, column}, {way.tokens, step}), f32);
+      for (size_t i = 0; i < weights.size(); ++i) {
+        std::vector<Index> at = weights[i].at;
+        at.push_back(column);
+        sums[i] = s.matmulTransposed(a, s.convert(s.load(s[weights[i].memory], at, {rows, step}), f32), sums[i]);
+      }
+      return sums;
+    });
+  }
+
+  /// The root of the norm of rows of the residual stream, repeated over `columns`.
+  Tile rootOf(TileScope &s, const Way &way, const std::string &squares, Index token, int64_t columns) {
+    int64_t groups = types.at(squares).shape[1];
+    Tile sum = s.reduce(Combine::add, s.load(s[squares], {token, 0}, {way.tokens, groups}), {1});
+    Tile root = s.math("rsqrt", sum * (1.0 / (double)d) + model.normEpsilon);
+    return s.broadcast(root, {way.tokens, columns}, {1});
+  }
+
+  /// Writes new columns of the residual stream: x itself, what products read of it, and the sum of their squares.
+  void storeStream(TileScope &s, const Way &way, Tile value, Index token, Index column, Index number,
+                   const std::string &norm, Index row) {
+    const int64_t tokens = value.shape()[0], columns = value.shape()[1];
+    const std::string &w = way.prefix;
+    Tile weights = s.broadcast(s.load(s[norm], {row, column}, {columns}), {tokens, columns}, {0});
+    Tile squares = s.reduce(Combine::add, value * value, {1});
+    s.store(value, s[w + "x"], {token, column});
+    s.store(s.convert(value * weights, bf16), s[w + "xb"], {token, column});
+    s.store(squares, s[w + "squares"], {token, number}, {.sizes = {tokens, 1}});
+  }
+
+  static Tile silu(TileScope &s, Tile t) { return t / (s.math("exp", -t) + 1.0); }
+
+  /// A product and what follows it, its K in pieces where tasks stream and it is long. @name leaves a piece's sums in
+  /// `parts`; @combine adds them in order and ends the tile.
+  struct Operator {
+    Made product;
+    std::optional<Made> last, combine; // a last piece that is shorter
+    int64_t tasks = 0;                 // of a tile of tokens
+    std::vector<int64_t> pieces;
+    std::vector<std::string> parts;
+  };
+  using Epilogue = std::function<void(TileScope &, std::vector<Tile>, Index token, Index row, Index task)>;
+
+  Operator makeOperator(const std::string &name, const Way &way, int64_t rows, const std::string &x,
+                        const std::string &squares, const std::vector<std::string> &weights,
+                        const std::vector<std::string> &others, const Epilogue &epilogue) {
+    const Argument &weight = types.at(weights[0]);
+    const bool layered = weight.shape.size() == 3;
+    const int64_t n = weight.shape[layered], depth = weight.shape[layered + 1];
+    Operator made;
+    made.tasks = (n + rows - 1) / rows;
+    made.pieces = way.piecesOf(depth, name == "down");
+    const int64_t piece = made.pieces[0];
+    const bool isSplit = made.pieces.size() > 1;
+
+    std::vector<std::string> memories = {x};
+    if (!squares.empty())
+      memories.push_back(squares);
+    memories.insert(memories.end(), weights.begin(), weights.end());
+    std::vector<std::string> ends = others;
+    if (isSplit) {
+      ends.clear();
+      for (size_t i = 0; i < weights.size(); ++i) {
+        made.parts.push_back(way.prefix + name + "_part" + std::to_string(i));
+        declare(made.parts.back(), f32, {(int64_t)made.pieces.size(), dyn, n});
+      }
+      ends = made.parts;
+    }
+    memories.insert(memories.end(), ends.begin(), ends.end());
+
+    auto body = [&](TileScope &s, Index number, Index first, int64_t length) {
+      Index token = s["t"] * way.tokens, row = s["j"] * rows;
+      std::optional<Tile> root;
+      if (!squares.empty())
+        root = rootOf(s, way, squares, token, rows);
+      std::vector<Weight> from;
+      for (const std::string &w : weights)
+        from.push_back({w, layered ? std::vector<Index>{s["layer"], row} : std::vector<Index>{row}});
+      std::vector<Tile> sums = products(s, way, x, token, rows, length, first, from);
+      if (root)
+        for (Tile &sum : sums)
+          sum = sum * *root;
+      if (!isSplit)
+        return epilogue(s, sums, token, row, s["j"]);
+      for (size_t i = 0; i < sums.size(); ++i)
+        s.store(sums[i], s[made.parts[i]], {number, token, row});
+    };
+    const std::string called = way.prefix + name;
+    if (!isSplit) {
+      made.product = make(called, memories, layered, {"t", "j"}, [&](TileScope &s) { body(s, 0, 0, piece); });
+      return made;
+    }
+    made.product =
+        make(called, memories, layered, {"t", "s", "j"}, [&](TileScope &s) { body(s, s["s"], s["s"] * piece, piece); });
+    const int64_t count = (int64_t)made.pieces.size(), shorter = made.pieces.back();
+    if (shorter != piece)
+      made.last = make(called + "_last", memories, layered, {"t", "j"},
+                       [&](TileScope &s) { body(s, count - 1, (count - 1) * piece, shorter); });
+    std::vector<std::string> combined = made.parts;
+    combined.insert(combined.end(), others.begin(), others.end());
+    made.combine = make(called + "_combine", combined, layered, {"t", "j"}, [&](TileScope &s) {
+      Index token = s["t"] * way.tokens, row = s["j"] * rows;
+      std::vector<Tile> sums;
+      for (const std::string &part : made.parts) {
+        Tile sum = s.load(s[part], {0, token, row}, {way.tokens, rows});
+        for (int64_t i = 1; i < count; ++i)
+          sum = sum + s.load(s[part], {i, token, row}, {way.tokens, rows});
+        sums.push_back(sum);
+      }
+      epilogue(s, sums, token, row, s["j"]);
+    });
+    return made;
+  }
+
+  struct Devices {
+    Made embed, angles;
+    std::optional<Made> query, key, value; // few tokens: a product each, which ends with the rotation
+    std::optional<Operator> qkv;           // many: one product,
+    std::optional<Made> rotate, append;    // then rotations of queries, and of keys with their storing and the values'
+    Made attend;
+    std::optional<Made> merge;
+    Operator out, gateUp, down, logits;
+    Made last, best, next;
+  };
+
+  Devices devices(const Way &way) {
+    const std::string &w = way.prefix;
+    Devices made;
+    made.embed = makeEmbed(way);
+    made.angles =
+        make(w + "angles", {"positions", "frequencies", w + "cosines", w + "sines"}, false, {"i"}, [&](TileScope &s) {
+          Index token = s["i"] * 8;
+          Tile at = s.convert(s.load(s["positions"], {token}, {8}), f32);
+          Tile angle =
+              s.broadcast(at, {8, half}, {1}) * s.broadcast(s.load(s["frequencies"], {0}, {half}), {8, half}, {0});
+          s.store(s.math("cos", angle), s[w + "cosines"], {token, 0});
+          s.store(s.math("sin", angle), s[w + "sines"], {token, 0});
+        });
+    if (way.streams) {
+      made.query = makeHead(way, "query", 0);
+      made.key = makeHead(way, "key", model.heads);
+      made.value = makeHead(way, "value", model.heads + model.kvHeads);
+    } else {
+      makeRotations(way, made);
+    }
+    made.attend = way.streams ? makeSplitAttention(way) : makeWholeAttention(way);
+    if (way.streams)
+      made.merge = makeMerge(way);
+    auto add = [&](const std::string &norm, int64_t ahead) {
+      return [this, &way, norm, ahead](TileScope &s, std::vector<Tile> sums, Index token, Index row, Index task) {
+        const int64_t tokens = sums[0].shape()[0], rows = sums[0].shape()[1];
+        Tile value = sums[0] + s.load(s[way.prefix + "x"], {token, row}, {tokens, rows});
+        Index layer = s["layer"];
+        storeStream(s, way, value, token, row, task, norm, ahead ? layer + ahead : layer);
+      };
+    };
+    const std::vector<std::string> stream = {w + "x", w + "xb", w + "squares"};
+    auto with = [](std::vector<std::string> names, const std::string &one) {
+      names.push_back(one);
+      return names;
+    };
+    made.out = makeOperator("out", way, way.rowsOf(d, 1, true), w + "attention", "", {"o"}, with(stream, "mlp_norm"),
+                            add("mlp_norm", 0));
+    made.gateUp =
+        makeOperator("gate_up", way, way.rowsOf(model.feedForward, 2, false), w + "xb", w + "squares", {"gate", "up"},
+                     {w + "h"}, [&](TileScope &s, std::vector<Tile> sums, Index token, Index row, Index) {
+                       s.store(s.convert(silu(s, sums[0]) * sums[1], bf16), s[w + "h"], {token, row});
+                     });
+    made.down = makeOperator("down", way, way.rowsOf(d, 1, true), w + "h", "", {"down"}, with(stream, "attn_norm"),
+                             add("attn_norm", 1));
+    made.last =
+        make(w + "last", {w + "x", w + "squares", "attn_norm", "last", w + "last_xb"}, false, {"r"}, [&](TileScope &s) {
+          int64_t groups = types.at(w + "squares").shape[1];
+          Tile x = s.load(s[w + "x"], {s["r"], 0}, {1, d}, {.table = s["last"]});
+          Tile squares = s.load(s[w + "squares"], {s["r"], 0}, {1, groups}, {.table = s["last"]});
+          Tile mean = s.reduce(Combine::add, squares, {1}) * (1.0 / (double)d);
+          Tile root = s.broadcast(s.math("rsqrt", mean + model.normEpsilon), {1, d}, {1});
+          Tile weights = s.load(s["attn_norm"], {s.dim(s["attn_norm"], 0) - 1, 0}, {1, d});
+          s.store(s.convert(x * root * weights, bf16), s[w + "last_xb"], {s["r"], 0});
+        });
+    made.logits = makeOperator("logits", way, way.headRows(), w + "last_xb", "", {"head"}, {"logits"},
+                               [&](TileScope &s, std::vector<Tile> sums, Index token, Index row, Index) {
+                                 s.store(sums[0], s["logits"], {token, row});
+                               });
+    made.best = make(w + "best", {"logits", w + "best", w + "best_at"}, false, {"r", "c"}, [&](TileScope &s) {
+      Index column = s["c"] * chunk;
+      Tile values = s.load(s["logits"], {s["r"], column}, {1, chunk}, {.fill = -INFINITY});
+      auto [value, at] = s.topk(values, 1);
+      s.store(value, s[w + "best"], {s["r"], s["c"]});
+      s.store(at + s.splat(column, {1, 1}), s[w + "best_at"], {s["r"], s["c"]});
+    });
+    made.next = make(w + "next", {w + "best", w + "best_at", "next"}, false, {"r"}, [&](TileScope &s) {
+      auto [value, at] = s.topk(s.load(s[w + "best"], {s["r"], 0}, {1, chunks()}), 1);
+      Tile is =
+          s.compare(Compare::equal, s.iota({1, chunks()}, 1), s.broadcast(s.reshape(at, {1}), {1, chunks()}, {1}));
+      Tile found = s.select(is, s.load(s[w + "best_at"], {s["r"], 0}, {1, chunks()}), s.splat(Index(0), {1, chunks()}));
+      s.store(s.reduce(Combine::add, found, {1}), s["next"], {s["r"]});
+    });
+    return made;
+  }
+
+  /// Rows of the embedding, in tiles of 8 tokens: of as many columns as the sums of squares are of, or several times.
+  Made makeEmbed(const Way &way) {
+    const std::string &w = way.prefix;
+    const int64_t columns = way.rowsOf(d, 1, true);
+    return make(
+        w + "embed", {"tokens", "embedding", "attn_norm", w + "x", w + "xb", w + "squares"}, false, {"i", "j"},
+        [&](TileScope &s) {
+          Index token = s["i"] * 8, column = s["j"] * columns;
+          Tile value = s.convert(s.load(s["embedding"], {token, column}, {8, columns}, {.table = s["tokens"]}), f32);
+          storeStream(s, way, value, token, column, s["j"], "attn_norm", 0);
+        });
+  }
+
+  struct Rotated {
+    Tile low, high;
+  };
+  Rotated rotate(TileScope &s, const Way &way, Tile low, Tile high, Index token, Index column) {
+    Tile c = s.load(s[way.prefix + "cosines"], {token, column}, low.shape());
+    Tile n = s.load(s[way.prefix + "sines"], {token, column}, low.shape());
+    return {low * c - high * n, high * c + low * n};
+  }
+
+  Tile normWeights(TileScope &s, const std::string &norm, Index column, std::vector<int64_t> shape) {
+    return s.broadcast(s.load(s[norm], {s["layer"], column}, {shape[1]}), shape, {0});
+  }
+
+  /// Few tokens: columns 8 i … and half + 8 i … of head `n`, which the rotation needs together. The root of a head's
+  /// norm needs all of it, so queries and keys are stored without it, and the sums of squares of these columns beside
+  /// them.
+  Made makeHead(const Way &way, const std::string &kind, int64_t firstHead) {
+    const std::string &w = way.prefix;
+    const bool isQuery = kind == "query", isValue = kind == "value", isNormed = model.hasQkNorm && !isValue;
+    const std::string target = isQuery ? w + "q" : isValue ? "values" : "keys";
+    const std::string squares = isQuery ? w + "q_squares" : "key_squares", norm = isQuery ? "q_norm" : "k_norm";
+    std::vector<std::string> memories = {w + "xb", w + "squares", "qkv", target};
+    if (!isValue)
+      memories.insert(memories.end(), {w + "cosines", w + "sines"});
+    if (isNormed)
+      memories.insert(memories.end(), {norm, squares});
+    if (!isQuery)
+      memories.push_back("slots");
+    return make(w + kind, memories, true, {"t", "n", "i"}, [&](TileScope &s) {
+      Index token = s["t"] * way.tokens, column = s["i"] * 8, layer = s["layer"];
+      Index row = Index(s["n"]) * head + column + firstHead * head;
+      Tile root = rootOf(s, way, w + "squares", token, 8);
+      std::vector<Tile> sums =
+          products(s, way, w + "xb", token, 8, d, 0, {{"qkv", {layer, row}}, {"qkv", {layer, row + half}}});
+      Tile low = sums[0] * root, high = sums[1] * root;
+      if (isNormed) {
+        Tile both = s.reduce(Combine::add, low * low + high * high, {1});
+        if (isQuery)
+          s.store(both, s[squares], {token, Index(s["n"]) * parts + s["i"]}, {.sizes = {8, 1}});
+        else
+          s.store(both, s[squares], {layer, token, s["n"], s["i"]},
+                  {.sizes = {1, 8, 1, 1}, .table = s["slots"], .tableDim = 1});
+        low = low * normWeights(s, norm, column, {8, 8});
+        high = high * normWeights(s, norm, column + half, {8, 8});
+      }
+      if (!isValue) {
+        Rotated r = rotate(s, way, low, high, token, column);
+        low = r.low;
+        high = r.high;
+      }
+      auto store = [&](Tile value, Index at) {
+        if (isQuery)
+          s.store(s.convert(value, bf16), s[target], {token, Index(s["n"]) * head + at});
+        else
+          s.store(s.convert(value, bf16), s[target], {layer, token, s["n"], at},
+                  {.sizes = {1, 8, 1, 8}, .table = s["slots"], .tableDim = 1});
+      };
+      store(low, column);
+      store(high, column + half);
+    });
+  }
+
+  /// Many tokens: one product for all heads, then tasks that rotate 8 tokens of a head. Values are those of few tokens,
+  /// bit for bit, where the products' are.
+  void makeRotations(const Way &way, Devices &made) {
+    const std::string &w = way.prefix;
+    made.qkv = makeOperator("qkv", way, way.rowsOf(projected, 1, false), w + "xb", w + "squares", {"qkv"}, {"wide_qkv"},
+                            [&](TileScope &s, std::vector<Tile> sums, Index token, Index row, Index) {
+                              s.store(sums[0], s["wide_qkv"], {token, row});
+                            });
+    auto rotation = [&](const std::string &kind) {
+      const bool isQuery = kind == "rotate";
+      std::vector<std::string> memories = {"wide_qkv", w + "cosines", w + "sines"};
+      const std::string norm = isQuery ? "q_norm" : "k_norm";
+      if (isQuery)
+        memories.push_back(w + "q");
+      else
+        memories.insert(memories.end(), {"keys", "values", "slots"});
+      if (model.hasQkNorm)
+        memories.insert(memories.end(), {norm, isQuery ? w + "q_squares" : "key_squares"});
+      return make(w + kind, memories, true, {"i", "n"}, [&, isQuery, norm](TileScope &s) {
+        Index token = s["i"] * 8, n = s["n"], layer = s["layer"];
+        Index column = (isQuery ? n : n + model.heads) * head;
+        Tile low = s.load(s["wide_qkv"], {token, column}, {8, half});
+        Tile high = s.load(s["wide_qkv"], {token, column + half}, {8, half});
+        if (model.hasQkNorm) {
+          Tile squares = s.reduce(Combine::add, s.reshape(low * low + high * high, {8, parts, 8}), {2});
+          if (isQuery)
+            s.store(squares, s[w + "q_squares"], {token, n * parts});
+          else
+            s.store(squares, s["key_squares"], {layer, token, n, 0},
+                    {.sizes = {1, 8, 1, parts}, .table = s["slots"], .tableDim = 1});
+          low = low * normWeights(s, norm, 0, {8, half});
+          high = high * normWeights(s, norm, half, {8, half});
+        }
+        Rotated r = rotate(s, way, low, high, token, 0);
+        auto store = [&](Tile value, const std::string &target, Index at, int64_t columns) {
+          if (isQuery)
+            s.store(s.convert(value, bf16), s[target], {token, column + at});
+          else
+            s.store(s.convert(value, bf16), s[target], {layer, token, n, at},
+                    {.sizes = {1, 8, 1, columns}, .table = s["slots"], .tableDim = 1});
+        };
+        store(r.low, isQuery ? w + "q" : "keys", 0, half);
+        store(r.high, isQuery ? w + "q" : "keys", half, half);
+        if (!isQuery)
+          store(s.load(s["wide_qkv"], {token, column + model.kvHeads * head}, {8, head}), "values", 0, head);
+      });
+    };
+    made.rotate = rotation("rotate");
+    made.append = rotation("append");
+  }
+
+  /// The query heads that share key/value head h, and what their scores are multiplied with.
+  std::pair<Tile, Tile> loadQuery(TileScope &s, const Way &way, Index token, Index h) {
+    const std::string &w = way.prefix;
+    Tile query = s.reshape(s.load(s[w + "q"], {token, h * (group * head)}, {1, group * head}), {group, head});
+    if (!model.hasQkNorm)
+      return {query, s.splat(1.0 / std::sqrt((double)head), {group})};
+    Tile squares =
+        s.reshape(s.load(s[w + "q_squares"], {token, h * (group * parts)}, {1, group * parts}), {group, parts});
+    Tile mean = s.reduce(Combine::add, squares, {1}) * (1.0 / (double)head);
+    return {query, s.math("rsqrt", mean + model.normEpsilon) * (1.0 / std::sqrt((double)head))};
+  }
+
+  std::vector<std::string> attentionMemories(const Way &way) {
+    const std::string &w = way.prefix;
+    std::vector<std::string> memories = {w + "q", "keys", "values", "pages", "requests", "positions"};
+    if (model.hasQkNorm)
+      memories.insert(memories.end(), {w + "q_squares", "key_squares"});
+    return memories;
+  }
+
+  TileScope::Attention cacheOf(TileScope &s, Index request, Index h) {
+    TileScope::Attention over{s["keys"], s["values"], s["pages"], s["layer"], request, h, limits.pageSlots};
+    if (model.hasQkNorm) {
+      over.squares = s["key_squares"];
+      over.epsilon = model.normEpsilon;
+    }
+    return over;
+  }
+
+  /// How many positions a part has: as few as give at most mostSplits parts. It depends on the request's own length
+  /// alone, so the result does not depend on who else is in the step.
+  static Index partOf(Index length) { return ceildiv(length, fewestPositions * mostSplits) * fewestPositions; }
+
+  /// At least as many as there are, and only the last ones are empty.
+  static Index partsOf(Index length) { return least(ceildiv(length, fewestPositions), mostSplits); }
+
+  Made makeSplitAttention(const Way &way) {
+    std::vector<std::string> memories = attentionMemories(way);
+    memories.insert(memories.end(), {"part_m", "part_sum", "part_acc"});
+    return make(way.prefix + "attend", memories, true, {"t", "h", "s"}, [&](TileScope &s) {
+      Index token = s["t"], h = s["h"], number = s["s"];
+      Index request = s.read(s["requests"], {token}), length = s.read(s["positions"], {token}) + 1;
+      Index part = partOf(length), begin = part * number;
+      auto [query, scales] = loadQuery(s, way, token, h);
+      auto [m, sum, acc] = s.attend(query, scales, cacheOf(s, request, h), begin, least(begin + part, length));
+      s.store(m, s["part_m"], {token, h, number, 0});
+      s.store(sum, s["part_sum"], {token, h, number, 0});
+      s.store(acc, s["part_acc"], {token, h, number, 0, 0});
+    });
+  }
+
+  /// Two softmaxes in parts as one.
+  static TileScope::SoftmaxPart merged(TileScope &s, const TileScope::SoftmaxPart &a, const TileScope::SoftmaxPart &b) {
+    Tile m = s.maximum(a.m, b.m), keepA = s.math("exp", a.m - m), keepB = s.math("exp", b.m - m);
+    auto wide = [&](Tile t) { return s.broadcast(t, a.acc.shape(), {1}); };
+    return {m, a.sum * keepA + b.sum * keepB, a.acc * wide(keepA) + b.acc * wide(keepB)};
+  }
+
+  void storeAttention(TileScope &s, const Way &way, const TileScope::SoftmaxPart &all, Index token, Index h) {
+    // The largest score adds exp(0), so the sum of a token that attends to anything is at least 1.
+    Tile divisor = s.broadcast(s.maximum(all.sum, s.splat(1.0, {group})), {group, head}, {1});
+    s.store(s.reshape(s.convert(all.acc / divisor, bf16), {1, group * head}), s[way.prefix + "attention"],
+            {token, h * (group * head)});
+  }
+
+  TileScope::SoftmaxPart nothing(TileScope &s) {
+    return {s.splat(-1e30, {group}), s.splat(0, {group}), s.splat(0, {group, head})};
+  }
+
+  Made makeMerge(const Way &way) {
+    return make(way.prefix + "merge", {"part_m", "part_sum", "part_acc", "positions", way.prefix + "attention"}, false,
+                {"t", "h"}, [&](TileScope &s) {
+                  Index token = s["t"], h = s["h"];
+                  Index length = s.read(s["positions"], {token}) + 1;
+                  TileScope::SoftmaxPart none = nothing(s);
+                  std::vector<Tile> all =
+                      s.loop(0, least(partsOf(length), s.dim(s["part_m"], 2)), 1, {none.m, none.sum, none.acc},
+                             [&](Index i, std::vector<Tile> before) {
+                               TileScope::SoftmaxPart part{s.load(s["part_m"], {token, h, i, 0}, {group}),
+                                                           s.load(s["part_sum"], {token, h, i, 0}, {group}),
+                                                           s.load(s["part_acc"], {token, h, i, 0, 0}, {group, head})};
+                               TileScope::SoftmaxPart both = merged(s, {before[0], before[1], before[2]}, part);
+                               return std::vector<Tile>{both.m, both.sum, both.acc};
+                             });
+                  storeAttention(s, way, {all[0], all[1], all[2]}, token, h);
+                });
+  }
+
+  /// Many tokens: a task merges its own parts, in the order in which @merge does.
+  Made makeWholeAttention(const Way &way) {
+    std::vector<std::string> memories = attentionMemories(way);
+    memories.push_back(way.prefix + "attention");
+    return make(way.prefix + "attend", memories, true, {"t", "h"}, [&](TileScope &s) {
+      Index token = s["t"], h = s["h"];
+      Index request = s.read(s["requests"], {token}), length = s.read(s["positions"], {token}) + 1;
+      Index part = partOf(length);
+      auto [query, scales] = loadQuery(s, way, token, h);
+      TileScope::SoftmaxPart none = nothing(s);
+      std::vector<Tile> all =
+          s.loop(0, partsOf(length), 1, {none.m, none.sum, none.acc}, [&](Index i, std::vector<Tile> before) {
+            Index begin = part * i;
+            TileScope::SoftmaxPart next =
+                s.attend(query, scales, cacheOf(s, request, h), begin, least(begin + part, length));
+            TileScope::SoftmaxPart both = merged(s, {before[0], before[1], before[2]}, next);
+            return std::vector<Tile>{both.m, both.sum, both.acc};
+          });
+      storeAttention(s, way, {all[0], all[1], all[2]}, token, h);
+    });
+  }
+
+  //===-- the graph
+  //-------------------------------------------------------------------------------------------------===//
+
+  /// Columns of the logits among which a task finds the largest.
+  static constexpr int64_t chunk = 2048;
+  int64_t chunks() const { return (model.vocabulary + chunk - 1) / chunk; }
+
+  void call(GraphScope &g, const Made &made, std::vector<Index> grid, const GraphScope::Rules &rules,
+            std::optional<Index> layer = std::nullopt) {
+    std::vector<GraphScope::Operand> operands;
+    for (const std::string &m : made.memories)
+      operands.push_back(memories.at(m));
+    if (made.layered)
+      operands.push_back(*layer);
+    g.call(made.device, operands, std::move(grid), rules);
+  }
+
+  void alloc(GraphScope &g, const std::string &name, std::vector<Index> dynamic) {
+    std::vector<Index> sizes;
+    size_t next = 0;
+    for (int64_t n : types.at(name).shape)
+      sizes.push_back(n == dyn ? dynamic[next++] : Index(n));
+    memories.emplace(name, g.alloc(name, *types.at(name).element, sizes));
+  }
+
+  /// What a call of an operator waits for and notifies; `piece` is the part of its K.
+  using Waits = std::function<void(Protocol &, Index tile, Index piece)>;
+  using Notifies = std::function<void(Protocol &, Index tile, Index task)>;
+
+  void call(GraphScope &g, const Operator &op, const std::string &name, Index tiles, std::optional<Index> layers,
+            std::optional<Index> layer, const Waits &waits, const Notifies &notifies) {
+    if (!op.combine)
+      return call(
+          g, op.product, {tiles, op.tasks},
+          [&](Protocol &p) {
+            waits(p, p[0], 0);
+            notifies(p, p[0], p[1]);
+          },
+          layer);
+    const int64_t equal = (int64_t)op.pieces.size() - (op.last ? 1 : 0);
+    Event pieces = events.at(name + "_pieces");
+    auto at = [&](Index t, Index j) { return layers ? std::vector<Span>{*layer, t, j} : std::vector<Span>{t, j}; };
+    call(
+        g, op.product, {tiles, equal, op.tasks},
+        [&](Protocol &p) {
+          waits(p, p[0], p[1]);
+          p.notify(pieces, at(p[0], p[2]));
+        },
+        layer);
+    if (op.last)
+      call(
+          g, *op.last, {tiles, op.tasks},
+          [&](Protocol &p) {
+            waits(p, p[0], equal);
+            p.notify(pieces, at(p[0], p[1]));
+          },
+          layer);
+    call(
+        g, *op.combine, {tiles, op.tasks},
+        [&](Protocol &p) {
+          p.wait(pieces, at(p[0], p[1]));
+          notifies(p, p[0], p[1]);
+        },
+        layer);
+  }
+
+  void event(GraphScope &g, const std::string &name, std::vector<Index> extents, Count count) {
+    events.emplace(name, g.event(name, std::move(extents), count));
+  }
+
+  /// The sizes of one way through the step.
+  struct Sizes {
+    Index tiles;    // of tokens
+    Index eights;   // groups of 8 tokens
+    Index tokens;   // all of them, or none
+    Index requests; // tiles of requests
+    Index rows;     // requests
+  };
+
+  void graph(GraphScope &g, const Devices &few, const Devices &many) {
+    for (const std::string &name : argumentNames())
+      memories.emplace(name, g[name]);
+    Index tokens = g.symbol("tokens", {{g["tokens"], 0}, {g["positions"], 0}, {g["requests"], 0}, {g["slots"], 0}}, 1,
+                            limits.tokens);
+    Index requests = g.symbol("requests", {{g["last"], 0}, {g["logits"], 0}, {g["next"], 0}}, 1, limits.requests);
+    std::vector<std::pair<Memory, int64_t>> layered = {{g["qkv"], 0},  {g["o"], 0},     {g["mlp_norm"], 0},
+                                                       {g["gate"], 0}, {g["up"], 0},    {g["down"], 0},
+                                                       {g["keys"], 0}, {g["values"], 0}};
+    std::vector<std::pair<Memory, int64_t>> slotted = {{g["keys"], 1}, {g["values"], 1}};
+    if (model.hasQkNorm) {
+      layered.insert(layered.end(), {{g["q_norm"], 0}, {g["k_norm"], 0}, {g["key_squares"], 0}});
+      slotted.push_back({g["key_squares"], 1});
+    }
+    Index layers = g.symbol("layers", layered, 1, 1024);
+    g.symbol("norms", {{g["attn_norm"], 0}}, 1, 1025);
+    g.symbol("cache_slots", slotted);
+    g.symbol("page_rows", {{g["pages"], 0}});
+    g.symbol("page_columns", {{g["pages"], 1}});
+    Index splits = g["splits"];
+
+    // One way or the other has no tasks.
+    Sizes ofFew{most(least(1, Index(9) - tokens), 0), most(least(1, Index(9) - tokens), 0),
+                most(least(tokens, Index(72) - tokens * 8), 0), most(least(1, Index(9) - tokens), 0),
+                most(least(least(requests, 8), Index(72) - tokens * 8), 0)};
+    Sizes ofMany{most(least(ceildiv(tokens, 64), tokens - 8), 0), most(least(ceildiv(tokens, 8), (tokens - 8) * 8), 0),
+                 most(least(tokens, (tokens - 8) * 16), 0), most(least(ceildiv(requests, 64), (tokens - 8) * 64), 0),
+                 most(least(requests, (tokens - 8) * 64), 0)};
+    prepare(g, fewTokens, few, tokens, requests, layers, splits, ofFew);
+    prepare(g, manyTokens, many, tokens, requests, layers, splits, ofMany);
+    start(g, fewTokens, few, ofFew);
+    start(g, manyTokens, many, ofMany);
+    g.repeat("layer", layers, [&](Index layer) {
+      layerCalls(g, fewTokens, few, ofFew, layers, layer, splits);
+      layerCalls(g, manyTokens, many, ofMany, layers, layer, splits);
+    });
+    end(g, fewTokens, few, ofFew, layers);
+    end(g, manyTokens, many, ofMany, layers);
+  }
+
+  void prepare(GraphScope &g, const Way &way, const Devices &made, Index tokens, Index requests, Index layers,
+               Index splits, const Sizes &sizes) {
+    const std::string &w = way.prefix;
+    for (const char *name : {"x", "xb", "squares", "cosines", "sines", "q", "attention", "h"})
+      alloc(g, w + name, {tokens});
+    if (model.hasQkNorm)
+      alloc(g, w + "q_squares", {tokens});
+    for (const char *name : {"last_xb", "best", "best_at"})
+      alloc(g, w + name, {requests});
+    if (way.streams)
+      for (const char *name : {"part_m", "part_sum", "part_acc"})
+        alloc(g, name, {tokens, splits});
+    else
+      alloc(g, "wide_qkv", {tokens});
+
+    const int64_t columns = d / way.rowsOf(d, 1, true);
+    event(g, w + "started", {sizes.tiles}, Count::grouped(sizes.eights, way.tokens / 8, 0, columns + 1));
+    if (way.streams) {
+      event(g, w + "projected", {layers, sizes.tiles, model.kvHeads}, (group + 2) * parts);
+      event(g, w + "attended", {layers, sizes.tokens, model.kvHeads}, splits);
+      event(g, w + "merged", {layers, sizes.tiles}, sizes.tokens * model.kvHeads);
+    } else {
+      event(g, w + "projected", {layers, sizes.tiles}, made.qkv->tasks);
+      event(g, w + "rotated", {layers, model.kvHeads}, sizes.eights * (group + 1));
+      event(g, w + "merged", {layers, sizes.tiles}, Count::grouped(sizes.tokens, way.tokens, 1, model.kvHeads));
+    }
+    event(g, w + "added1", {layers, sizes.tiles}, made.out.tasks);
+    event(g, w + "activated", {layers, sizes.tiles, (int64_t)made.down.pieces.size()},
+          Count::grouped(made.gateUp.tasks, perPiece(way, made), 2));
+    event(g, w + "added2", {layers, sizes.tiles}, made.down.tasks);
+    event(g, w + "gathered", {sizes.requests}, Count::grouped(sizes.rows, way.tokens, 0));
+    event(g, w + "scored", {sizes.requests, chunks()}, Count::grouped(made.logits.tasks, chunk / way.headRows(), 1));
+    event(g, w + "chosen", {sizes.rows}, chunks());
+    for (auto [op, name] : {std::pair{&made.out, "out"}, {&made.gateUp, "gate_up"}, {&made.down, "down"}})
+      if (op->combine) {
+        event(g, w + name + "_pieces", {layers, sizes.tiles, op->tasks}, (int64_t)op->pieces.size());
+        for (const std::string &part : op->parts)
+          alloc(g, part, {tokens});
+      }
+    if (made.logits.combine) {
+      event(g, w + "logits_pieces", {sizes.requests, made.logits.tasks}, (int64_t)made.logits.pieces.size());
+      for (const std::string &part : made.logits.parts)
+        alloc(g, part, {requests});
+    }
+  }
+
+  /// Tasks of gate-up that a piece of down's K needs.
+  int64_t perPiece(const Way &way, const Devices &made) const {
+    const int64_t rows = way.rowsOf(model.feedForward, 2, false);
+    return made.down.pieces.size() == 1 ? made.gateUp.tasks : made.down.pieces[0] / rows;
+  }
+
+  void start(GraphScope &g, const Way &way, const Devices &made, const Sizes &sizes) {
+    Event started = events.at(way.prefix + "started");
+    auto notify = [&](Protocol &p) { p.notify(started, {floordiv(p[0], way.tokens / 8)}); };
+    call(g, made.embed, {sizes.eights, d / way.rowsOf(d, 1, true)}, notify);
+    call(g, made.angles, {sizes.eights}, notify);
+  }
+
+  /// Everything that was written of the residual stream before this layer.
+  void waitForStream(Protocol &p, const Way &way, Index layer, Span tile) {
+    p.wait(events.at(way.prefix + "started"), {tile});
+    p.wait(events.at(way.prefix + "added2"), {Span(layer - 1, layer), tile});
+  }
+
+  void layerCalls(GraphScope &g, const Way &way, const Devices &made, const Sizes &sizes, Index layers, Index layer,
+                  Index splits) {
+    const std::string &w = way.prefix;
+    Event projected = events.at(w + "projected"), merged = events.at(w + "merged");
+    if (way.streams) {
+      auto heads = [&](const Made &device, int64_t count, int64_t share) {
+        call(
+            g, device, {sizes.tiles, count, parts},
+            [&](Protocol &p) {
+              waitForStream(p, way, layer, p[0]);
+              p.notify(projected, {layer, p[0], share == 1 ? p[1] : floordiv(p[1], share)});
+            },
+            layer);
+      };
+      heads(*made.query, model.heads, group);
+      heads(*made.key, model.kvHeads, 1);
+      heads(*made.value, model.kvHeads, 1);
+      Event attended = events.at(w + "attended");
+      call(
+          g, made.attend, {sizes.tokens, model.kvHeads, splits},
+          [&](Protocol &p) {
+            p.wait(projected, {layer, floordiv(p[0], way.tokens), p[1]});
+            p.notify(attended, {layer, p[0], p[1]});
+          },
+          layer);
+      call(
+          g, *made.merge, {sizes.tokens, model.kvHeads},
+          [&](Protocol &p) {
+            p.wait(attended, {layer, p[0], p[1]});
+            p.notify(merged, {layer, floordiv(p[0], way.tokens)});
+          },
+          layer);
+    } else {
+      call(
+          g, *made.qkv, w + "qkv", sizes.tiles, layers, layer,
+          [&](Protocol &p, Index tile, Index) { waitForStream(p, way, layer, tile); },
+          [&](Protocol &p, Index tile, Index) {
+            p.notify(projected, {layer, tile});
+          });
+      Event rotated = events.at(w + "rotated");
+      auto rotation = [&](const Made &device, int64_t count, int64_t share) {
+        call(
+            g, device, {sizes.eights, count},
+            [&](Protocol &p) {
+              p.wait(projected, {layer, floordiv(p[0], way.tokens / 8)});
+              p.notify(rotated, {layer, share == 1 ? p[1] : floordiv(p[1], share)});
+            },
+            layer);
+      };
+      rotation(*made.rotate, model.heads, group);
+      rotation(*made.append, model.kvHeads, 1);
+      // A request's earlier tokens may be in any tile: all keys of the head are waited for.
+      call(
+          g, made.attend, {sizes.tokens, model.kvHeads},
+          [&](Protocol &p) {
+            p.wait(rotated, {layer, p[1]});
+            p.notify(merged, {layer, floordiv(p[0], way.tokens)});
+          },
+          layer);
+    }
+    auto each = [&](const std::string &after, const std::string &then) {
+      return std::pair<Waits, Notifies>{[this, w, layer, after](Protocol &p, Index tile, Index) {
+                                          p.wait(events.at(w + after), {layer, tile});
+                                        },
+                                        [this, w, layer, then](Protocol &p, Index tile, Index) {
+                                          p.notify(events.at(w + then), {layer, tile});
+                                        }};
+    };
+    auto [afterMerge, thenAdded1] = each("merged", "added1");
+    auto [afterAdded1, unused] = each("added1", "added1");
+    auto [unused2, thenAdded2] = each("added2", "added2");
+    call(g, made.out, w + "out", sizes.tiles, layers, layer, afterMerge, thenAdded1);
+    const int64_t perPiece = this->perPiece(way, made);
+    Event activated = events.at(w + "activated");
+    call(g, made.gateUp, w + "gate_up", sizes.tiles, layers, layer, afterAdded1,
+         [&](Protocol &p, Index tile, Index task) {
+           p.notify(activated, {layer, tile, made.down.pieces.size() == 1 ? Index(0) : floordiv(task, perPiece)});
+         });
+    call(
+        g, made.down, w + "down", sizes.tiles, layers, layer,
+        [&](Protocol &p, Index tile, Index piece) {
+          p.wait(activated, {layer, tile, piece});
+        },
+        thenAdded2);
+  }
+
+  void end(GraphScope &g, const Way &way, const Devices &made, const Sizes &sizes, Index layers) {
+    const std::string &w = way.prefix;
+    Event gathered = events.at(w + "gathered"), scored = events.at(w + "scored"), chosen = events.at(w + "chosen");
+    call(g, made.last, {sizes.rows}, [&](Protocol &p) {
+      waitForStream(p, way, layers, whole);
+      p.notify(gathered, {floordiv(p[0], way.tokens)});
+    });
+    const int64_t tasks = chunk / way.headRows();
+    call(
+        g, made.logits, w + "logits", sizes.requests, std::nullopt, std::nullopt,
+        [&](Protocol &p, Index tile, Index) { p.wait(gathered, {tile}); },
+        [&](Protocol &p, Index tile, Index task) {
+          p.notify(scored, {tile, floordiv(task, tasks)});
+        });
+    call(g, made.best, {sizes.rows, chunks()}, [&](Protocol &p) {
+      p.wait(scored, {floordiv(p[0], way.tokens), p[1]});
+      p.notify(chosen, {p[0]});
+    });
+    call(g, made.next, {sizes.rows}, [&](Protocol &p) { p.wait(chosen, {p[0]}); });
+  }
+
+  Program program;
+  const ModelConfig &model;
+  const StepLimits limits;
+  const int64_t d, head, half, group, queries, projected, parts; // parts: sums of squares of a head
+  std::map<std::string, Argument> types;
+  std::map<std::string, Memory> memories;
+  std::map<std::string, Event> events;
+};
+
+} // namespace
+
+mlir::OwningOpRef<mlir::ModuleOp> buildStep(mlir::MLIRContext &context, const ModelConfig &model,
+                                            const StepLimits &limits) {
+  return Step(context, model, limits).build();
+}
+
+} // namespace evt::models

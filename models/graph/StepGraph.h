@@ -1,0 +1,45 @@
+// The program of one step of a dense decoder: tokens of several requests in, logits and the next tokens out.
+//
+// One launch takes T tokens of R requests (the newest token of each, or a chunk of a prompt, in any mix) through all
+// layers and appends their keys and values to a paged cache. Everything but the model's dimensions is a run-time value.
+//
+//   argument    type                      what
+//   tokens      i32 [T]                   token numbers, a request's in the order of their positions
+//   positions   i32 [T]                   of the tokens in their requests
+//   requests    i32 [T]                   whose token it is: a row of `pages`
+//   slots       i32 [T]                   where the token's key and value go: pages[request, position / P] * P +
+//   position % P pages       i32 [rows, columns]       the cache's pages that a request has last        i32 [R] the
+//   request's last token, of which logits are wanted: a row of `tokens` splits      index                     parts
+//   into which attention is cut, at least attentionSplits(longest context) frequencies f32 [head/2]              of the
+//   rotary embedding embedding, attn_norm, qkv, q_norm, k_norm, o, mlp_norm, gate, up, down, head
+//                                         weights, stacked over the layers (models/weights); attn_norm has one row
+//                                         more, the last norm; norms are f32
+//   keys, values bf16 [layers, slots, kv heads, head]
+//   key_squares f32 [layers, slots, kv heads, parts]   only where queries and keys are normed
+//   logits      f32 [R, vocabulary]
+//   next        i32 [R]                   the most likely token, the first among equals
+//
+// Up to 8 tokens go through tasks that stream weights; more through tiles of 64 (docs/design/step.md).
+#pragma once
+
+#include "models/config/ModelConfig.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace evt::models {
+
+struct StepLimits {
+  int64_t tokens = 2048, requests = 256, context = 32768;
+  int64_t pageSlots = 64; // positions a page
+};
+
+/// The most parts into which one request's attention is cut, and the fewest positions of one.
+inline constexpr int64_t mostSplits = 16, fewestPositions = 64;
+
+/// The program, verified; null after diagnostics of the context. Throws std::invalid_argument for dimensions that it
+/// cannot have: a head that is not a multiple of 16.
+mlir::OwningOpRef<mlir::ModuleOp> buildStep(mlir::MLIRContext &context, const ModelConfig &model,
+                                            const StepLimits &limits);
+
+} // namespace evt::models

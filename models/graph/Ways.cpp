@@ -1,0 +1,61 @@
+#include "models/graph/Ways.h"
+
+#include <algorithm>
+
+namespace evt::models {
+namespace {
+
+constexpr int64_t stageColumns = 512; // of weights, in flight as one copy
+constexpr int64_t mostDepth = 6144, mostDownDepth = 4096;
+constexpr int64_t mostRows = 96; // of weights beside 64 tokens: sums and what follows them stay in registers
+constexpr int64_t processors = 132;
+
+int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+} // namespace
+
+const Way fewTokens{true, "", mostStreaming};
+const Way manyTokens{false, "wide_", 64};
+
+int64_t Way::rowsOf(int64_t n, int64_t matrices, bool divides) const {
+  if (streams)
+    return 8;
+  // Few enough tasks for the last round over a GPU's processors to be full, and as many rows as that allows, since a
+  // task fetches its tokens for all of them.
+  int64_t best = 8, least = INT64_MAX;
+  for (int64_t rows = 8; rows <= mostRows / matrices; rows += 8) {
+    if (divides && n % (8 * rows))
+      continue;
+    const int64_t rounds = divideUp(divideUp(n, rows), processors), cost = rounds * (rows * matrices + tokens / 2);
+    if (cost <= least) {
+      best = rows;
+      least = cost;
+    }
+  }
+  return best;
+}
+
+int64_t Way::step(int64_t depth) const {
+  if (!streams)
+    return 64;
+  int64_t step = stageColumns;
+  while (step > 8 && depth % step)
+    step /= 2;
+  return std::min(step, depth);
+}
+
+std::vector<int64_t> Way::piecesOf(int64_t depth, bool isDown) const {
+  if (!streams)
+    return {depth};
+  const int64_t most = isDown ? mostDownDepth : mostDepth, fewest = isDown ? 2 : 1;
+  const int64_t count = std::max({divideUp(depth, most), std::min(fewest, depth / (2 * stageColumns)), int64_t(1)});
+  if (count == 1)
+    return {depth};
+  // Multiples of a stage: smaller ones leave less in flight.
+  const int64_t piece = divideUp(depth, stageColumns * count) * stageColumns;
+  std::vector<int64_t> pieces(count - 1, piece);
+  pieces.push_back(depth - piece * (count - 1));
+  return pieces;
+}
+
+} // namespace evt::models

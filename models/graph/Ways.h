@@ -1,0 +1,31 @@
+// The two ways through a step: few tokens, whose tasks stream weights, and many, whose tasks multiply tiles.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace evt::models {
+
+struct Way {
+  bool streams;
+  std::string prefix; // of names
+  int64_t tokens;     // of a tile
+
+  /// Rows of weights a task multiplies a tile of tokens with, of `matrices` matrices each; a divisor of n where it
+  /// `divides`.
+  int64_t rowsOf(int64_t n, int64_t matrices, bool divides) const;
+  /// Rows of the head: whole tasks make up a chunk of logits.
+  int64_t headRows() const { return streams ? 8 : 64; }
+  /// Columns of K a step.
+  int64_t step(int64_t depth) const;
+  /// The depths of the pieces into which K is split. Tasks that stream keep their rows in registers, which bounds them;
+  /// those of down begin when a part of the activations is there, so there are at least two.
+  std::vector<int64_t> piecesOf(int64_t depth, bool isDown) const;
+};
+
+/// The most tokens that stream.
+inline constexpr int64_t mostStreaming = 8;
+extern const Way fewTokens, manyTokens;
+
+} // namespace evt::models

@@ -1,0 +1,190 @@
+// Steps of tiny models on the CPU, against what transformers computed for them (bench/peers/golden.py).
+#include "models/serve/StepRunner.h"
+#include "models/weights/RandomWeights.h"
+#include "models/weights/TemporaryFolder_fixture.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+namespace evt::models {
+namespace {
+
+struct Expected {
+  std::vector<int32_t> prompt;
+  std::vector<int32_t> positions;         // whose logits are there
+  std::vector<std::vector<float>> logits; // in f32
+  std::vector<double> error;              // of bf16, at each position
+};
+
+class Step : public testing::TestWithParam<std::string> {
+protected:
+  static constexpr int64_t pageSlots = 8;
+
+  void SetUp() override {
+    const std::string folder = std::string(EVT_GOLDEN) + "/" + GetParam();
+    nlohmann::json file = nlohmann::json::parse(std::ifstream(folder + "/expected.json"));
+    model = readModelConfig(folder + "/config.json");
+    writeRandomCheckpoint(written.path, model, ElementType::bf16, file["seed"].get<uint64_t>(), {});
+    for (const nlohmann::json &r : file["requests"])
+      requests.push_back({r["prompt"], r["positions"], r["logits"], r["bf16_error"]});
+  }
+
+  std::unique_ptr<StepRunner> runner(const std::string &schedule = "static") {
+    StepRunner::Options options{.pages = 96, .pageSlots = pageSlots, .schedule = schedule, .workers = 3};
+    return std::make_unique<StepRunner>(std::string(EVT_STEPS) + "/step-" + GetParam() + ".evt", model,
+                                        openCheckpoint(written.path, model), options);
+  }
+
+  /// Pages in random order, none of them twice.
+  std::vector<std::vector<int32_t>> deal() {
+    std::vector<int32_t> all(96);
+    for (size_t i = 0; i < all.size(); ++i)
+      all[i] = static_cast<int32_t>(i);
+    std::shuffle(all.begin(), all.end(), random);
+    std::vector<std::vector<int32_t>> pages;
+    for (const Expected &r : requests) {
+      const size_t count = (r.prompt.size() + pageSlots - 1) / pageSlots;
+      pages.emplace_back(all.end() - static_cast<std::ptrdiff_t>(count), all.end());
+      all.resize(all.size() - count);
+    }
+    return pages;
+  }
+
+  /// The logits at a position: not further from f32 than 1.5 times what bf16 is in transformers, and the same token
+  /// wherever the two largest are further apart than that error.
+  void compare(const Expected &r, int32_t position, std::span<const float> found) {
+    for (size_t i = 0; i < r.positions.size(); ++i) {
+      if (r.positions[i] != position)
+        continue;
+      double worst = 0;
+      size_t best = 0, ours = 0;
+      for (size_t c = 0; c < found.size(); ++c) {
+        worst = std::max(worst, std::abs(static_cast<double>(found[c]) - r.logits[i][c]));
+        best = r.logits[i][c] > r.logits[i][best] ? c : best;
+        ours = found[c] > found[ours] ? c : ours;
+      }
+      worstOurs = std::max(worstOurs, worst);
+      worstTheirs = std::max(worstTheirs, r.error[static_cast<size_t>(position)]);
+      double second = -1e30;
+      for (size_t c = 0; c < found.size(); ++c)
+        if (c != best)
+          second = std::max(second, static_cast<double>(r.logits[i][c]));
+      if (r.logits[i][best] - second > 2 * r.error[static_cast<size_t>(position)]) {
+        EXPECT_EQ(ours, best) << "position " << position;
+      }
+      ++compared;
+    }
+  }
+
+  TemporaryFolder written;
+  ModelConfig model;
+  std::vector<Expected> requests;
+  std::mt19937 random{11};
+  double worstOurs = 0, worstTheirs = 0;
+  int compared = 0;
+};
+
+// One token of one request at a time: the way of few tokens, as decoding goes.
+TEST_P(Step, TokenByToken) {
+  auto run = runner();
+  auto pages = deal();
+  for (size_t r = 0; r < requests.size(); ++r)
+    for (size_t p = 0; p < requests[r].prompt.size(); ++p) {
+      StepBatch batch;
+      batch.add(std::span(requests[r].prompt).subspan(p, 1), static_cast<int32_t>(p), pages[r]);
+      run->step(batch);
+      compare(requests[r], static_cast<int32_t>(p), run->logits(0));
+    }
+  EXPECT_GT(compared, 20);
+  EXPECT_LE(worstOurs, 1.5 * worstTheirs);
+}
+
+// All prompts in one step: the way of many tokens.
+TEST_P(Step, AllPromptsAtOnce) {
+  for (const char *schedule : {"static", "ticket", "dynamic"}) {
+    auto run = runner(schedule);
+    auto pages = deal();
+    StepBatch batch;
+    for (size_t r = 0; r < requests.size(); ++r)
+      batch.add(requests[r].prompt, 0, pages[r]);
+    run->step(batch);
+    for (size_t r = 0; r < requests.size(); ++r)
+      compare(requests[r], static_cast<int32_t>(requests[r].prompt.size()) - 1, run->logits(r));
+  }
+  EXPECT_GE(compared, 20);
+  EXPECT_LE(worstOurs, 1.5 * worstTheirs);
+}
+
+// Requests that join and leave, chunks of prompts beside single tokens; every request's logits are those it gets alone,
+// bit for bit, as long as steps are of one way.
+TEST_P(Step, MixedBatchesAreTheRequestsAlone) {
+  auto alone = runner(), mixed = runner();
+  auto pages = deal();
+  std::vector<size_t> done(requests.size());
+  for (int round = 0; round < 40; ++round) {
+    StepBatch batch;
+    std::vector<size_t> in;
+    for (size_t r = 0; r < requests.size() && batch.tokens.size() < 8; ++r) {
+      const size_t left = requests[r].prompt.size() - done[r];
+      if (!left || random() % 3 == 0)
+        continue;
+      const size_t take = std::min<size_t>({left, 1 + random() % 4, 8 - batch.tokens.size()});
+      batch.add(std::span(requests[r].prompt).subspan(done[r], take), static_cast<int32_t>(done[r]), pages[r]);
+      in.push_back(r);
+      done[r] += take;
+    }
+    if (in.empty())
+      continue;
+    mixed->step(batch);
+    for (size_t i = 0; i < in.size(); ++i) {
+      const size_t r = in[i];
+      StepBatch one;
+      const size_t last = static_cast<size_t>(batch.last[i]), from = static_cast<size_t>(i ? batch.last[i - 1] + 1 : 0);
+      one.add(std::span(batch.tokens).subspan(from, last - from + 1), batch.positions[from], pages[r]);
+      alone->step(one);
+      ASSERT_EQ(std::memcmp(alone->logits(0).data(), mixed->logits(i).data(), mixed->logits(i).size_bytes()), 0)
+          << "request " << r << " with " << done[r] << " tokens, round " << round;
+      EXPECT_EQ(alone->next()[0], mixed->next()[i]);
+      compare(requests[r], static_cast<int32_t>(done[r]) - 1, mixed->logits(i));
+    }
+  }
+  EXPECT_GT(compared, 5);
+}
+
+TEST_P(Step, TheNextTokenIsTheLargestLogit) {
+  auto run = runner();
+  StepBatch batch;
+  batch.add(requests[1].prompt, 0, deal()[1]);
+  run->step(batch);
+  std::span<const float> logits = run->logits(0);
+  EXPECT_EQ(run->next()[0], std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+TEST_P(Step, WhatIsNotAStepIsRefused) {
+  auto run = runner();
+  auto message = [&](const StepBatch &batch) -> std::string {
+    try {
+      run->step(batch);
+    } catch (const std::invalid_argument &error) {
+      return error.what();
+    }
+    return "nothing";
+  };
+  StepBatch unknown, nowhere, none;
+  std::vector<int32_t> large = {static_cast<int32_t>(model.vocabulary)}, one = {1};
+  unknown.add(large, 0, {0});
+  EXPECT_NE(message(unknown).find("token 0 is number"), std::string::npos);
+  nowhere.add(one, pageSlots, {0});
+  EXPECT_NE(message(nowhere).find("has no page"), std::string::npos);
+  EXPECT_NE(message(none).find("nothing in them"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Step, testing::Values("llama", "qwen3"),
+                         [](const testing::TestParamInfo<std::string> &info) { return info.param; });
+
+} // namespace
+} // namespace evt::models

@@ -21,7 +21,9 @@ std::string num(int64_t n) { return std::to_string(n); }
 
 // What device/cuda/worker.h provides; the emitted source is checked against it by its own static assertions.
 constexpr int64_t cudaThreads = 384, cudaStreamingThreads = 512;
-constexpr int64_t cudaSharedBytes = 220 << 10; // for ring, sums and tiles; the rest is the kernel's own state
+constexpr int64_t cudaSharedBytes = 227 << 10;
+constexpr int64_t cudaOwnBytes = 6 << 10, cudaMemoryBytes = 64,
+                  cudaEventBytes = 32; // of what a block knows of a launch
 constexpr int64_t cudaRingBytes = 192 << 10;
 constexpr int64_t cudaBytesInFlight = 40 << 10;
 constexpr int64_t cudaMostTileSlots = 8, cudaTileAlignment = 1024;
@@ -355,12 +357,15 @@ struct SharedMemory {
   int64_t bytes() const { return tileSlots * tileStageBytes + slots * stageBytes + (slots ? sumsBytes() : 0) + tiles; }
 
   /// Next to the tiles of other tasks. Not enough room is said in `why`.
-  SharedMemory(const StreamPlan &streams, const StreamPlan::Variant &variant, int64_t tiles, std::string &why)
+  SharedMemory(const ir::Signature &signature, const StreamPlan &streams, const StreamPlan::Variant &variant,
+               int64_t tiles, std::string &why)
       : tiles(tiles) {
+    const int64_t all = cudaSharedBytes - cudaOwnBytes - (int64_t)signature.memories.size() * cudaMemoryBytes -
+                        (int64_t)signature.events.size() * cudaEventBytes;
     if (variant.tiles) {
       // Next to a ring of weights it has to do with half of the room.
       tileStageBytes = streams.tileStageBytes();
-      int64_t room = (cudaSharedBytes - cudaTileAlignment - tiles) / (variant.streams ? 2 : 1);
+      int64_t room = (all - cudaTileAlignment - tiles) / (variant.streams ? 2 : 1);
       tileSlots = std::min(room / tileStageBytes, cudaMostTileSlots);
       if (tileSlots < 2)
         why = num(room) + " bytes of a block's shared memory for the tiles of products, required at least " +
@@ -369,7 +374,7 @@ struct SharedMemory {
     if (variant.streams) {
       stageBytes = streams.stageBytes();
       fragments = streams.fragments();
-      int64_t room = cudaSharedBytes - tiles - tileSlots * tileStageBytes - sumsBytes();
+      int64_t room = all - tiles - tileSlots * tileStageBytes - sumsBytes();
       slots = std::min(room, cudaRingBytes) / stageBytes;
       if (slots < 4)
         why = num(room) + " bytes of a block's shared memory for weights, required at least " + num(4 * stageBytes);
@@ -414,13 +419,15 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
     out.line("else run_dynamic(w, P);");
   out.line("}");
   auto cases = [&](TaskForm form, auto text) {
-    const char *guard = !isMixed                     ? ""
-                        : form == TaskForm::streamed ? "if constexpr (Streams) "
-                        : form == TaskForm::tiled    ? "if constexpr (Tiles) "
+    for (unsigned k = 0; k < s.calls.size(); ++k) {
+      if (streams.calls[k].form != form)
+        continue;
+      std::optional<TaskForm> side = isMixed ? streams.calls[k].side : std::nullopt;
+      const char *guard = side == TaskForm::streamed ? "if constexpr (Streams) "
+                          : side == TaskForm::tiled  ? "if constexpr (Tiles) "
                                                      : "";
-    for (unsigned k = 0; k < s.calls.size(); ++k)
-      if (streams.calls[k].form == form)
-        out.line("case ", k, ": ", guard, text(num(k)), *guard ? " else break;" : "");
+      out.line("case ", k, ": ", guard, text(num(k)), *guard ? " else break;" : "");
+    }
   };
   out.line("static __device__ __forceinline__ bool execute(evt::DynamicWorker &w, const Program &P, const evt::Task "
            "&task) {");
@@ -525,7 +532,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   std::string layout;
   for (const StreamPlan::Variant &variant : variants) {
     std::string why;
-    SharedMemory shared(streams, variant, tiles, why);
+    SharedMemory shared(s, streams, variant, tiles, why);
     if (!why.empty()) {
       ir::GraphOp op = s.graph;
       op.emitOpError("leaves ") << why << ": use smaller tiles";

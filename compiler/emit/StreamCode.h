@@ -28,6 +28,7 @@ struct StreamPlan {
     std::optional<roles::TiledProduct> tiled; // of a call that multiplies tiles
     std::string whyNotTiled;
     std::vector<unsigned> aligned; // of such a call: arguments that are accessed by 16 bytes
+    std::optional<TaskForm> side;  // streamed or tiled: it has tasks only where such calls have; see variants
   };
   std::vector<Call> calls;
   /// The call that the completion of an event's element runs on the spot.
@@ -69,8 +70,9 @@ struct StreamPlan {
     std::string name; // empty if there is one for all launches
     bool streams, tiles;
   };
-  /// Those that have fewer tasks first. `areApart(a, b)` says that two calls never have tasks in the same launch.
-  std::vector<Variant> variants(llvm::function_ref<bool(unsigned, unsigned)> areApart) const;
+  /// Those that have fewer tasks first. `areApart(a, b)` says that two calls never have tasks in the same launch; calls
+  /// that neither stream nor multiply tiles, and have tasks only where others do one of both, are of that side.
+  std::vector<Variant> variants(llvm::function_ref<bool(unsigned, unsigned)> areApart);
   /// Calls that a variant has no code for.
   std::vector<unsigned> without(const Variant &variant) const;
 

@@ -335,7 +335,7 @@ int64_t StreamPlan::tileStageBytes() const {
   return n;
 }
 
-std::vector<StreamPlan::Variant> StreamPlan::variants(llvm::function_ref<bool(unsigned, unsigned)> areApart) const {
+std::vector<StreamPlan::Variant> StreamPlan::variants(llvm::function_ref<bool(unsigned, unsigned)> areApart) {
   if (!streams() || !tiles())
     return {{"", streams(), tiles()}};
   std::vector<Variant> all{{"streams", true, false}, {"tiles", false, true}};
@@ -345,13 +345,35 @@ std::vector<StreamPlan::Variant> StreamPlan::variants(llvm::function_ref<bool(un
       apart &= calls[a].form != TaskForm::streamed || calls[b].form != TaskForm::tiled || areApart(a, b);
   if (!apart)
     all.push_back({"both", true, true});
+
+  auto meets = [&](unsigned k, TaskForm form) {
+    for (unsigned other = 0; other < calls.size(); ++other)
+      if (calls[other].form == form && !areApart(k, other))
+        return true;
+    return false;
+  };
+  for (auto [k, call] : llvm::enumerate(calls))
+    if (call.form == TaskForm::streamed || call.form == TaskForm::tiled) {
+      call.side = call.form;
+    } else if (call.form == TaskForm::handedOver) {
+      bool withStreams = meets(k, TaskForm::streamed), withTiles = meets(k, TaskForm::tiled);
+      if (withStreams != withTiles)
+        call.side = withStreams ? TaskForm::streamed : TaskForm::tiled;
+    }
+  // A launch with tasks of both sides must find a kernel that has the code of both.
+  for (unsigned a = 0; apart && a < calls.size(); ++a)
+    for (unsigned b = 0; b < calls.size(); ++b)
+      if (calls[a].side == TaskForm::streamed && calls[b].side == TaskForm::tiled && !areApart(a, b))
+        for (unsigned k : {a, b})
+          if (calls[k].form == TaskForm::handedOver)
+            calls[k].side.reset();
   return all;
 }
 
 std::vector<unsigned> StreamPlan::without(const Variant &variant) const {
   std::vector<unsigned> absent;
   for (auto [k, call] : llvm::enumerate(calls))
-    if ((call.form == TaskForm::streamed && !variant.streams) || (call.form == TaskForm::tiled && !variant.tiles))
+    if ((call.side == TaskForm::streamed && !variant.streams) || (call.side == TaskForm::tiled && !variant.tiles))
       absent.push_back(k);
   return absent;
 }

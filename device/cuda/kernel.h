@@ -198,7 +198,7 @@ template <class Kernel, class Program, class Launch> struct Block {
       __syncwarp();
       if (leads_warp)
         w.tasks.leave();
-      if constexpr (streams && multiplies) { // rows are not kept over such a task, which needs the registers
+      if constexpr (streams) { // rows are not kept over such a task, which needs the registers
         key = 0;
 #pragma unroll
         for (uint4 &piece : rows)

@@ -309,16 +309,17 @@ private:
                      });
     made.down = makeOperator("down", way, way.rowsOf(d, 1, true), w + "h", "", {"down"}, with(stream, "attn_norm"),
                              add("attn_norm", 1));
-    made.last =
-        make(w + "last", {w + "x", w + "squares", "attn_norm", "last", w + "last_xb"}, false, {"r"}, [&](TileScope &s) {
-          int64_t groups = types.at(w + "squares").shape[1];
-          Tile x = s.load(s[w + "x"], {s["r"], 0}, {1, d}, {.table = s["last"]});
-          Tile squares = s.load(s[w + "squares"], {s["r"], 0}, {1, groups}, {.table = s["last"]});
-          Tile mean = s.reduce(Combine::add, squares, {1}) * (1.0 / (double)d);
-          Tile root = s.broadcast(s.math("rsqrt", mean + model.normEpsilon), {1, d}, {1});
-          Tile weights = s.load(s["attn_norm"], {s.dim(s["attn_norm"], 0) - 1, 0}, {1, d});
-          s.store(s.convert(x * root * weights, bf16), s[w + "last_xb"], {s["r"], 0});
-        });
+    made.last = make(w + "last", {w + "x", w + "squares", "attn_norm", "last", w + "last_xb"}, false, {"r", "j"},
+                     [&](TileScope &s) {
+                       const int64_t groups = types.at(w + "squares").shape[1], columns = lastColumns();
+                       Index row = s["r"], column = s["j"] * columns;
+                       Tile x = s.load(s[w + "x"], {row, column}, {1, columns}, {.table = s["last"]});
+                       Tile squares = s.load(s[w + "squares"], {row, 0}, {1, groups}, {.table = s["last"]});
+                       Tile mean = s.reduce(Combine::add, squares, {1}) * (1.0 / (double)d);
+                       Tile root = s.broadcast(s.math("rsqrt", mean + model.normEpsilon), {1, columns}, {1});
+                       Tile weights = s.load(s["attn_norm"], {s.dim(s["attn_norm"], 0) - 1, column}, {1, columns});
+                       s.store(s.convert(x * root * weights, bf16), s[w + "last_xb"], {row, column});
+                     });
     made.logits = makeOperator("logits", way, way.headRows(), w + "last_xb", "", {"head"}, {"logits"},
                                [&](TileScope &s, std::vector<Tile> sums, Index token, Index row, Index) {
                                  s.store(sums[0], s["logits"], {token, row});
@@ -581,6 +582,8 @@ private:
 
   /// Columns of the logits among which a task finds the largest.
   static constexpr int64_t chunk = 2048;
+  /// Columns of a request's last token that a task norms.
+  int64_t lastColumns() const { return fewTokens.step(d); }
   int64_t chunks() const { return (model.vocabulary + chunk - 1) / chunk; }
 
   void call(GraphScope &g, const Made &made, std::vector<Index> grid, const GraphScope::Rules &rules,
@@ -725,7 +728,7 @@ private:
     event(g, w + "activated", {layers, sizes.tiles, (int64_t)made.down.pieces.size()},
           Count::grouped(made.gateUp.tasks, perPiece(way, made), 2));
     event(g, w + "added2", {layers, sizes.tiles}, made.down.tasks);
-    event(g, w + "gathered", {sizes.requests}, Count::grouped(sizes.rows, way.tokens, 0));
+    event(g, w + "gathered", {sizes.requests}, Count::grouped(sizes.rows, way.tokens, 0, d / lastColumns()));
     event(g, w + "scored", {sizes.requests, chunks()}, Count::grouped(made.logits.tasks, chunk / way.headRows(), 1));
     event(g, w + "chosen", {sizes.rows}, chunks());
     for (auto [op, name] : {std::pair{&made.out, "out"}, {&made.gateUp, "gate_up"}, {&made.down, "down"}})
@@ -849,7 +852,7 @@ private:
   void end(GraphScope &g, const Way &way, const Devices &made, const Sizes &sizes, Index layers) {
     const std::string &w = way.prefix;
     Event gathered = events.at(w + "gathered"), scored = events.at(w + "scored"), chosen = events.at(w + "chosen");
-    call(g, made.last, {sizes.rows}, [&](Protocol &p) {
+    call(g, made.last, {sizes.rows, d / lastColumns()}, [&](Protocol &p) {
       waitForStream(p, way, layers, whole);
       p.notify(gathered, {floordiv(p[0], way.tokens)});
     });

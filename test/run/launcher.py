@@ -37,7 +37,8 @@ class Tensor(ctypes.Structure):
 class ArgumentInfo(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("kind", ctypes.c_int), ("type", DataType), ("rank", ctypes.c_uint32),
                 ("dims", ctypes.POINTER(ctypes.c_char_p)), ("access", ctypes.c_int), ("immutable", ctypes.c_uint32),
-                ("align", ctypes.c_uint64), ("symbol", ctypes.c_char_p)]
+                ("align", ctypes.c_uint64), ("symbol", ctypes.c_char_p), ("packed_rows", ctypes.c_uint32),
+                ("packed_columns", ctypes.c_uint32)]
 
 
 class LaunchOptions(ctypes.Structure):
@@ -96,6 +97,7 @@ class Argument:
         self.is_tensor = info.kind == ARGUMENT_TENSOR
         self.is_written = self.is_tensor and bool(info.access & ACCESS_WRITE)
         self.type = DataType(info.type.code, info.type.bits, info.type.lanes)
+        self.packed = (info.packed_rows, info.packed_columns) if info.packed_rows else None
         self.is_bfloat16 = self.is_tensor and (self.type.code, self.type.bits) == BFLOAT16
         self.dtype = NUMPY[self.type.code, self.type.bits] if self.is_tensor else None
 

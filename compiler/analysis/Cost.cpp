@@ -136,6 +136,8 @@ private:
         touchPoint(read, times);
       else if (auto attend = dyn_cast<ir::AttendOp>(step))
         sum = sum + touchPositions(attend, times);
+      else if (auto merge = dyn_cast<ir::MergeOp>(step))
+        sum = sum + touchParts(merge, times);
       sum = sum + evt::opsOf(&step);
     }
     return sum;
@@ -173,6 +175,26 @@ private:
       }
     assume("a request attends to as many positions as its row of the page table has room for");
     return positions * 4 * elements(attend.getQuery());
+  }
+
+  /// All parts; returns the operations on them.
+  Amount touchParts(ir::MergeOp merge, const Amount &times) {
+    Amount parts = ranges.extentOf(signature.memoryOf(ranges.memoryOf(merge.getM())), 2);
+    for (Value memory : {merge.getM(), merge.getSum(), merge.getAcc()}) {
+      auto type = cast<MemRefType>(memory.getType());
+      std::vector<IndexRange> box = {ranges.of(merge.getI()), ranges.of(merge.getJ()), {}};
+      std::vector<int64_t> sizes = {1, 1, 1};
+      box[2].lo = 0;
+      box[2].hi = parts - 1;
+      for (int64_t d = 3; d < type.getRank(); ++d) {
+        box.emplace_back();
+        box.back().lo = 0;
+        box.back().hi = type.getDimSize(d) - 1;
+        sizes.push_back(type.getDimSize(d));
+      }
+      touch(memory, false, box, sizes, times * parts);
+    }
+    return parts * 3 * elements(merge.getMerged());
   }
 
   void touchPoint(ir::ReadOp read, const Amount &times) {

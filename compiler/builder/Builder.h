@@ -217,6 +217,8 @@ public:
     Tile m, sum, acc;
   };
   SoftmaxPart attend(Tile query, Tile scales, const Attention &over, Index from, Index to);
+  /// The parts of a softmax at (i, j), merged: see evt.merge.
+  Tile merge(Memory m, Memory sum, Memory acc, Index i, Index j, Index parts);
   Tile prefixSum(Tile t, int64_t dim, bool exclusive = false);
 
   using Step = std::function<std::vector<Tile>(Index, std::vector<Tile>)>;

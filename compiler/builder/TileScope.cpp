@@ -319,6 +319,16 @@ TileScope::SoftmaxPart TileScope::attend(Tile query, Tile scales, const Attentio
   return {{op.getM(), this}, {op.getSum(), this}, {op.getAcc(), this}};
 }
 
+Tile TileScope::merge(Memory m, Memory sum, Memory acc, Index i, Index j, Index parts) {
+  auto type = cast<MemRefType>(acc.value.getType());
+  if (type.getRank() != 5)
+    throw std::invalid_argument("parts of a softmax have 5 dimensions, found " + std::to_string(type.getRank()));
+  auto merged = RankedTensorType::get(type.getShape().drop_front(3), type.getElementType());
+  return {
+      cursor.create<ir::MergeOp>(loc, merged, m.value, sum.value, acc.value, valueOf(i), valueOf(j), valueOf(parts)),
+      this};
+}
+
 Tile TileScope::prefixSum(Tile t, int64_t dim, bool exclusive) {
   return {cursor.create<ir::PrefixSumOp>(loc, t.value.getType(), t.value, cursor.getI64IntegerAttr(dim),
                                          exclusive ? cursor.getUnitAttr() : UnitAttr()),

@@ -147,6 +147,8 @@ private:
       return emitTopK(t);
     if (auto a = dyn_cast<ir::AttendOp>(op))
       return emitAttend(a);
+    if (auto m = dyn_cast<ir::MergeOp>(op))
+      return emitMerge(m);
     if (auto p = dyn_cast<ir::PrefixSumOp>(op))
       return emitPrefixSum(p);
     emitScalar(op);
@@ -223,6 +225,22 @@ private:
     return op.getTableDim() ? ", evt::RowDim<" + num(op.getTableDim()) + ">{}" : "";
   }
 
+  /// The next operation of the block that touches tiles.
+  static Operation *nextOnTiles(Operation *op) {
+    do
+      op = op->getNextNode();
+    while (op && (isa<arith::ConstantOp, tensor::EmptyOp>(op) ||
+                  (op->getNumResults() == 1 && op->getResult(0).getType().isIndex())));
+    return op;
+  }
+
+  /// Ends a step, unless what follows is one of the same kind: loads fill arrays of their own, and stores only read
+  /// them.
+  template <typename MoveOp> void endMove(MoveOp op) {
+    if (!isa_and_nonnull<MoveOp>(nextOnTiles(op)))
+      endStep();
+  }
+
   void emitLoad(ir::LoadOp op) {
     RankedTensorType t = tileType(op.getTile());
     std::string b = newBuffer(t), fill = cppFloat(op.getFill().convertToDouble(), t.getElementType());
@@ -234,7 +252,7 @@ private:
     else
       out.line("evt::load_tile<", sizes(op.getSizes()), ">(w, ", b, ", ", name(op.getMemory()), ", {",
                list(op.getOffsets(), "0"), "}, ", fill, ");");
-    endStep();
+    endMove(op);
     buffers[op.getTile()] = b;
   }
 
@@ -246,7 +264,7 @@ private:
     else
       out.line("evt::store_tile<", sizes(op.getSizes()), ">(w, ", b, ", ", name(op.getMemory()), ", {",
                list(op.getOffsets(), "0"), "});");
-    endStep();
+    endMove(op);
   }
 
   void emitProduct(linalg::LinalgOp op) {
@@ -318,7 +336,8 @@ private:
                 acc = newBuffer(tileType(op.getAcc()));
     std::string squares = "evt::tile::NoSquares{}", scratch;
     if (op.getSquares())
-      squares = "evt::tile::Squares{" + name(op.getSquares()) + ", " +
+      squares = "evt::tile::Squares<" + num(cast<MemRefType>(op.getSquares().getType()).getDimSize(3)) + ">{" +
+                name(op.getSquares()) + ", " +
                 cppFloat(op.getEpsilon().convertToDouble(), Float32Type::get(op.getContext())) + "}";
     const int64_t outside = bytes; // the warps' parts are merged in it
     if (isCuda())
@@ -333,6 +352,16 @@ private:
     buffers[op.getM()] = m;
     buffers[op.getSum()] = sum;
     buffers[op.getAcc()] = acc;
+  }
+
+  void emitMerge(ir::MergeOp op) {
+    RankedTensorType t = tileType(op.getMerged());
+    std::string merged = newBuffer(t);
+    out.line("evt::tile::merge<", t.getDimSize(0), ", ", t.getDimSize(1), ">(w, ", merged, ", ", name(op.getM()), ", ",
+             name(op.getSum()), ", ", name(op.getAcc()), ", ", name(op.getI()), ", ", name(op.getJ()), ", ",
+             name(op.getParts()), ");");
+    endStep();
+    buffers[op.getMerged()] = merged;
   }
 
   void emitPrefixSum(ir::PrefixSumOp op) {

@@ -96,4 +96,17 @@ LogicalResult AttendOp::verify() {
   return success();
 }
 
+LogicalResult MergeOp::verify() {
+  auto m = cast<MemRefType>(getM().getType()), acc = cast<MemRefType>(getAcc().getType());
+  auto merged = cast<RankedTensorType>(getMerged().getType());
+  if (m.getRank() != 4 || acc.getRank() != 5 || !m.getElementType().isF32() || !acc.getElementType().isF32())
+    return emitOpError("parts must be f32, [i, j, part, row] and [i, j, part, row, column], found ")
+           << m << " and " << acc;
+  if (merged.getRank() != 2 || !merged.getElementType().isF32() || merged.getDimSize(0) != acc.getDimSize(3) ||
+      merged.getDimSize(1) != acc.getDimSize(4) || m.getDimSize(3) != acc.getDimSize(3))
+    return emitOpError("result must be f32 with the parts' rows and columns, found ")
+           << merged << " for " << m << " and " << acc;
+  return success();
+}
+
 } // namespace evt::ir

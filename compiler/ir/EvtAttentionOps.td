@@ -44,4 +44,25 @@ def AttendOp : Evt_Op<"attend"> {
   let hasVerifier = 1;
 }
 
+def MergeOp : Evt_Op<"merge", [TypesMatchWith<"sums have the type of the maxima", "m", "sum", "$_self">]> {
+  let summary = "merges the parts of a softmax that evt.attend left in memory";
+  let description = [{
+    Parts `s` of `0 … parts - 1` of an attention are `m[i, j, s, row]`, `sum[i, j, s, row]` and `acc[i, j, s, row, column]`. With
+    `w(s) = exp(m(s) - largest m)`, the result is the sum of `w(s) * acc(s)` over the sum of `w(s) * sum(s)`, both in the
+    order of the parts; 0 where that is 0. Parts beyond the memory do not count.
+
+    ```mlir
+    %o = evt.merge %m, %sum, %acc[%t, %h] parts %n
+      : memref<?x8x?x4xf32>, memref<?x8x?x4x128xf32> -> tensor<4x128xf32>
+    ```
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$m, Arg<AnyMemRef, "", [MemRead]>:$sum,
+                       Arg<AnyMemRef, "", [MemRead]>:$acc, Index:$i, Index:$j, Index:$parts);
+  let results = (outs AnyStaticShapeTensor:$merged);
+  let assemblyFormat = [{
+    $m `,` $sum `,` $acc `[` $i `,` $j `]` `parts` $parts attr-dict `:` type($m) `,` type($acc) `->` type($merged)
+  }];
+  let hasVerifier = 1;
+}
+
 #endif

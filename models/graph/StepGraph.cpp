@@ -341,16 +341,28 @@ private:
     return made;
   }
 
-  /// Rows of the embedding, in tiles of 8 tokens: of as many columns as the sums of squares are of, or several times.
+  /// Columns of the embedding that a task takes: several times what the sums of squares are of.
+  int64_t embedColumns(const Way &way) const {
+    int64_t columns = way.rowsOf(d, 1, true);
+    while (columns < 64 && d % (2 * columns) == 0)
+      columns *= 2;
+    return columns;
+  }
+
+  /// Rows of the embedding, in tiles of 8 tokens.
   Made makeEmbed(const Way &way) {
     const std::string &w = way.prefix;
-    const int64_t columns = way.rowsOf(d, 1, true);
+    const int64_t columns = embedColumns(way), of = way.rowsOf(d, 1, true), groups = columns / of;
     return make(
         w + "embed", {"tokens", "embedding", "attn_norm", w + "x", w + "xb", w + "squares"}, false, {"i", "j"},
         [&](TileScope &s) {
           Index token = s["i"] * 8, column = s["j"] * columns;
           Tile value = s.convert(s.load(s["embedding"], {token, column}, {8, columns}, {.table = s["tokens"]}), f32);
-          storeStream(s, way, value, token, column, s["j"], "attn_norm", 0);
+          Tile weights = s.broadcast(s.load(s["attn_norm"], {0, column}, {columns}), {8, columns}, {0});
+          s.store(value, s[w + "x"], {token, column});
+          s.store(s.convert(value * weights, bf16), s[w + "xb"], {token, column});
+          Tile squares = s.reduce(Combine::add, s.reshape(value * value, {8, groups, of}), {2});
+          s.store(squares, s[w + "squares"], {token, s["j"] * groups});
         });
   }
 
@@ -539,23 +551,14 @@ private:
   Made makeMerge(const Way &way) {
     return make(way.prefix + "merge", {"part_m", "part_sum", "part_acc", "positions", way.prefix + "attention"}, false,
                 {"t", "h"}, [&](TileScope &s) {
-                  Index token = s["t"], h = s["h"];
-                  Index length = s.read(s["positions"], {token}) + 1;
-                  TileScope::SoftmaxPart none = nothing(s);
-                  std::vector<Tile> all =
-                      s.loop(0, least(partsOf(length), s.dim(s["part_m"], 2)), 1, {none.m, none.sum, none.acc},
-                             [&](Index i, std::vector<Tile> before) {
-                               TileScope::SoftmaxPart part{s.load(s["part_m"], {token, h, i, 0}, {group}),
-                                                           s.load(s["part_sum"], {token, h, i, 0}, {group}),
-                                                           s.load(s["part_acc"], {token, h, i, 0, 0}, {group, head})};
-                               TileScope::SoftmaxPart both = merged(s, {before[0], before[1], before[2]}, part);
-                               return std::vector<Tile>{both.m, both.sum, both.acc};
-                             });
-                  storeAttention(s, way, {all[0], all[1], all[2]}, token, h);
+                  Index token = s["t"], h = s["h"], length = s.read(s["positions"], {token}) + 1;
+                  Tile all = s.merge(s["part_m"], s["part_sum"], s["part_acc"], token, h, partsOf(length));
+                  s.store(s.reshape(s.convert(all, bf16), {1, group * head}), s[way.prefix + "attention"],
+                          {token, h * (group * head)});
                 });
   }
 
-  /// Many tokens: a task merges its own parts, in the order in which @merge does.
+  /// Many tokens: a task merges its own parts, in their order.
   Made makeWholeAttention(const Way &way) {
     std::vector<std::string> memories = attentionMemories(way);
     memories.push_back(way.prefix + "attention");
@@ -713,8 +716,8 @@ private:
     else
       alloc(g, "wide_qkv", {tokens});
 
-    const int64_t columns = d / way.rowsOf(d, 1, true);
-    event(g, w + "started", {sizes.tiles}, Count::grouped(sizes.eights, way.tokens / 8, 0, columns + 1));
+    const int64_t embeds = d / embedColumns(way);
+    event(g, w + "started", {sizes.tiles}, Count::grouped(sizes.eights, way.tokens / 8, 0, embeds + 1));
     if (way.streams) {
       event(g, w + "projected", {layers, sizes.tiles, model.kvHeads}, (group + 2) * parts);
       event(g, w + "attended", {layers, sizes.tokens, model.kvHeads}, splits);
@@ -753,8 +756,8 @@ private:
   void start(GraphScope &g, const Way &way, const Devices &made, const Sizes &sizes) {
     Event started = events.at(way.prefix + "started");
     auto notify = [&](Protocol &p) { p.notify(started, {floordiv(p[0], way.tokens / 8)}); };
-    call(g, made.embed, {sizes.eights, d / way.rowsOf(d, 1, true)}, notify);
     call(g, made.angles, {sizes.eights}, notify);
+    call(g, made.embed, {sizes.eights, d / embedColumns(way)}, notify);
   }
 
   /// Everything that was written of the residual stream before this layer.

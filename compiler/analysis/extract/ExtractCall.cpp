@@ -241,6 +241,15 @@ void CallExtractor::addAttention(Call &call, ir::AttendOp op) {
       addAccess(call, op, memory, /*write=*/false, slots, call.waits.size(), "reads");
 }
 
+/// As many parts as there are at most: how many is often data.
+void CallExtractor::addMerge(Call &call, ir::MergeOp op) {
+  for (Value memory : {op.getM(), op.getSum(), op.getAcc()}) {
+    std::vector<Side> sides = {point(values->of(op.getI())), point(values->of(op.getJ()))};
+    sides.resize(cast<MemRefType>(memory.getType()).getRank());
+    addAccess(call, op, memory, /*write=*/false, sides, call.waits.size(), "reads");
+  }
+}
+
 LogicalResult CallExtractor::checkMutable(Operation *write, Value memory) {
   ir::GraphOp graph = scope.signature.graph;
   auto argument = dyn_cast<BlockArgument>(values->memoryOf(memory));
@@ -261,6 +270,8 @@ LogicalResult CallExtractor::extractBody(Call &call) {
       addTileAccess(call, declared, /*write=*/false);
     } else if (auto attend = dyn_cast<ir::AttendOp>(step)) {
       addAttention(call, attend);
+    } else if (auto merge = dyn_cast<ir::MergeOp>(step)) {
+      addMerge(call, merge);
     } else if (auto read = dyn_cast<ir::ReadOp>(step)) {
       std::vector<Side> sides;
       for (Value index : read.getIndices())

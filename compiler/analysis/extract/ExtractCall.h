@@ -47,6 +47,7 @@ private:
                  unsigned afterWaits, std::string text);
   template <typename AccessOp> void addTileAccess(Call &call, AccessOp at, bool write);
   void addAttention(Call &call, ir::AttendOp op);
+  void addMerge(Call &call, ir::MergeOp op);
   template <typename UseOp> std::vector<Side> sidesOf(UseOp use, bool wholeIsShape);
   std::string describe(llvm::StringRef what);
 

@@ -16,11 +16,10 @@ struct CacheRow {
 };
 
 /// Keys that were stored without the root of their norm: sums of squares of parts of what the norm is of.
-template <class M> struct Squares {
-  const M &parts;
+template <int Parts> struct Squares {
+  const Memory<float, 4> &parts;
   float epsilon;
 };
-template <class M> Squares(const M &, float) -> Squares<M>;
 struct NoSquares {};
 
 namespace detail {
@@ -114,6 +113,36 @@ void attend(Worker &w, float *m, float *sum, float *acc, const T *query, const f
           acc[r * D + d] = evt::fma(weight, (float)value[d], acc[r * D + d]);
       }
     }
+  }
+}
+
+/// The parts 0 … parts - 1 of a softmax as one, divided by its sum.
+template <std::int64_t R, std::int64_t D>
+void merge(Worker &w, float *merged, const Memory<float, 4> &m, const Memory<float, 4> &sum,
+           const Memory<float, 5> &acc, std::int64_t i, std::int64_t j, std::int64_t parts) {
+  parts = least(parts, m.dims[2]);
+  const bool exists = i >= 0 && i < m.dims[0] && j >= 0 && j < m.dims[1];
+  if (w.hooks && exists && parts > 0) [[unlikely]] {
+    const std::int64_t offset[] = {i, j, 0, 0, 0}, size[] = {1, 1, parts, R, D};
+    report(w, m.id, false, m.dims, offset, size, 4);
+    report(w, sum.id, false, sum.dims, offset, size, 4);
+    report(w, acc.id, false, acc.dims, offset, size, 5);
+  }
+  const std::int64_t first = (i * m.dims[1] + j) * m.dims[2];
+  for (std::int64_t r = 0; r < R; ++r) {
+    float largest = -1e30f, total = 0, *row = merged + r * D;
+    for (std::int64_t d = 0; d < D; ++d)
+      row[d] = 0;
+    for (std::int64_t s = 0; exists && s < parts; ++s)
+      largest = most(largest, m.data[(first + s) * R + r]);
+    for (std::int64_t s = 0; exists && s < parts; ++s) {
+      const float weight = evt::exp(m.data[(first + s) * R + r] - largest);
+      total = evt::fma(weight, sum.data[(first + s) * R + r], total);
+      for (std::int64_t d = 0; d < D; ++d)
+        row[d] = evt::fma(weight, acc.data[((first + s) * R + r) * D + d], row[d]);
+    }
+    for (std::int64_t d = 0; d < D; ++d)
+      row[d] = total == 0 ? 0 : row[d] / total;
   }
 }
 

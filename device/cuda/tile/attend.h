@@ -28,11 +28,10 @@ struct CacheRow {
 };
 
 /// Keys that were stored without the root of their norm: sums of squares of parts of what the norm is of.
-template <class M> struct Squares {
-  const M &parts;
+template <int Parts> struct Squares {
+  const Memory<float, 4> &parts;
   float epsilon;
 };
-template <class M> Squares(const M &, float) -> Squares<M>;
 struct NoSquares {};
 
 namespace detail {
@@ -52,15 +51,23 @@ template <class T> __device__ inline const T *cache_row(const Memory<T, 4> &m, c
   return m.data + ((at.layer * m.dims[1] + slot) * m.dims[2] + at.head) * m.dims[3];
 }
 
+/// All parts are on their way at once.
+template <int D, int Parts> __device__ inline float root_of_parts(const Squares<Parts> &squares, const float *parts) {
+  float part[Parts], all = 0;
+#pragma unroll
+  for (int i = 0; i < Parts; ++i)
+    part[i] = parts[i];
+#pragma unroll
+  for (int i = 0; i < Parts; ++i)
+    all += part[i];
+  return evt::rsqrt(all / (float)D + squares.epsilon);
+}
+
 template <int D, class S> __device__ inline float root_of_norm(const S &squares, const CacheRow &at, int slot) {
   if constexpr (__is_same(S, NoSquares)) {
     return 1.0f;
   } else {
-    const float *parts = cache_row(squares.parts, at, slot);
-    float all = 0;
-    for (int part = 0; part < (int)squares.parts.dims[3]; ++part)
-      all += parts[part];
-    return evt::rsqrt(all / (float)D + squares.epsilon);
+    return root_of_parts<D>(squares, cache_row(squares.parts, at, slot));
   }
 }
 
@@ -306,6 +313,31 @@ __device__ inline void attend(Worker &, float *m, float *sum, float *acc, const 
       m[row] = largest;
       sum[row] = total;
     }
+  }
+}
+
+/// The parts 0 … parts - 1 of a softmax as one, divided by its sum. A thread has elements of its own.
+template <std::int64_t R, std::int64_t D>
+__device__ inline void merge(Worker &, float *merged, const Memory<float, 4> &m, const Memory<float, 4> &sum,
+                             const Memory<float, 5> &acc, std::int64_t i, std::int64_t j, std::int64_t most) {
+  constexpr int rows = (int)R, columns = (int)D;
+  const bool exists = i >= 0 && i < m.dims[0] && j >= 0 && j < m.dims[1];
+  const int parts = !exists ? 0 : most < m.dims[2] ? (int)most : (int)m.dims[2];
+  const std::int64_t first = (i * m.dims[1] + j) * m.dims[2] * rows;
+  for (int e = Worker::lane(); e < rows * columns; e += Worker::lanes()) {
+    const int row = e / columns;
+    const float *ms = m.data + first + row, *sums = sum.data + first + row, *values = acc.data + first * columns + e;
+    float largest = -1e30f, total = 0, value = 0;
+#pragma unroll 8
+    for (int s = 0; s < parts; ++s)
+      largest = fmaxf(largest, ms[s * rows]);
+#pragma unroll 8
+    for (int s = 0; s < parts; ++s) {
+      const float weight = evt::exp(ms[s * rows] - largest);
+      total = __fmaf_rn(weight, sums[s * rows], total);
+      value = __fmaf_rn(weight, values[s * rows * columns], value);
+    }
+    merged[e] = total == 0 ? 0.0f : value / total;
   }
 }
 

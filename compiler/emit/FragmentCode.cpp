@@ -254,6 +254,15 @@ std::string FragmentCode::reduced(Operation *operation, Index index) {
     SmallVector<std::string> i{"g", column};
     return element(op.getInputs()[0], i);
   };
+  if (auto load = isByRow ? rowOf(op) : ir::LoadOp()) {
+    std::string fill = cppFloat(load.getFill().convertToDouble(), t.getElementType()), at;
+    for (auto [d, offset] : llvm::enumerate(load.getOffsets()))
+      at += (d ? ", (int)(" : "(int)(") + scalar(offset) + (d + 2 == load.getOffsets().size() ? " + g)" : ")");
+    out.line("const ", type, " ", r, " = evt::reduce_row<", o, ", ", t.getDimSize(1), ">(", scalar(load.getMemory()),
+             ", {", at, "}, ", fill, read.contains(load.getMemory()) ? ", reading);" : ");");
+    std::string init = element(op.getInits()[0], index);
+    return variable(t.getElementType(), o + "::apply(" + init + ", " + r + ")");
+  }
   if (t.getDimSize(1) <= mostColumns) {
     std::string first = at(columnOf(0));
     out.line(type, " ", r, " = ", first, ";");
@@ -261,16 +270,6 @@ std::string FragmentCode::reduced(Operation *operation, Index index) {
       std::string v = at(columnOf(n));
       out.line(r, " = ", o, "::apply(", r, ", ", v, ");");
     }
-  } else if (auto load = op.getInputs()[0].getDefiningOp<ir::LoadOp>();
-             load && isByRow && !load.getTable() && t.getDimSize(1) % 32 == 0 && load.getSizes().size() >= 2 &&
-             load.getSizes().back() == t.getDimSize(1) && load.getSizes()[load.getSizes().size() - 2] == rows) {
-    std::string fill = cppFloat(load.getFill().convertToDouble(), t.getElementType()), at;
-    for (auto [d, offset] : llvm::enumerate(load.getOffsets()))
-      at += (d ? ", (int)(" : "(int)(") + scalar(offset) + (d + 2 == load.getOffsets().size() ? " + g)" : ")");
-    out.line("const ", type, " ", r, " = evt::reduce_row<", o, ", ", t.getDimSize(1), ">(", scalar(load.getMemory()),
-             ", {", at, "}, ", fill, ");");
-    std::string init = element(op.getInits()[0], index);
-    return variable(t.getElementType(), o + "::apply(" + init + ", " + r + ")");
   } else {
     auto outside = known; // variables of the loop are not known after it
     std::string first = at("c"), q = fresh("q");
@@ -299,6 +298,37 @@ SmallVector<Value> FragmentCode::keptValues() const {
   if (!keeps || values.size() > mostKept)
     values.clear();
   return values;
+}
+
+/// The load of whole rows that a warp for each row can reduce as it is, if that is what `reduce` reduces.
+ir::LoadOp FragmentCode::rowOf(Operation *reduce) const {
+  auto load = cast<linalg::ReduceOp>(reduce).getInputs()[0].getDefiningOp<ir::LoadOp>();
+  RankedTensorType t = tileType(reduce->getOperand(0));
+  bool is = load && !load.getTable() && t.getRank() == 2 && t.getDimSize(1) % 32 == 0 && load.getSizes().size() >= 2 &&
+            load.getSizes().back() == t.getDimSize(1) && load.getSizes()[load.getSizes().size() - 2] == rows;
+  return is ? load : ir::LoadOp();
+}
+
+SmallVector<std::pair<ir::LoadOp, bool>> FragmentCode::keptLoads() const {
+  SmallVector<std::pair<ir::LoadOp, bool>> loads;
+  auto visit = [&](auto &visit, Value v) -> void {
+    Operation *op = v.getDefiningOp();
+    if (!op)
+      return;
+    if (auto load = dyn_cast<ir::LoadOp>(op)) {
+      loads.emplace_back(load, false);
+      return;
+    }
+    bool isRow = isa<linalg::ReduceOp>(op) && rowOf(op) && tileType(op->getOperand(0)).getElementType().isF32();
+    if (isRow)
+      loads.emplace_back(rowOf(op), true);
+    for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+      if (!isRow || i)
+        visit(visit, operand);
+  };
+  for (Value v : keptValues())
+    visit(visit, v);
+  return loads;
 }
 
 bool FragmentCode::emitKeep() {
@@ -330,9 +360,20 @@ void FragmentCode::emitEarlyLoads() {
     else if (auto store = dyn_cast<ir::StoreOp>(op))
       early(store);
   }
+  // What kept values come from is not loaded again.
+  llvm::SmallDenseSet<Value> needed;
+  SmallVector<Value> kept = keptValues();
+  auto need = [&](auto &need, Value v) -> void {
+    if (llvm::is_contained(kept, v) || given.count(v) || !needed.insert(v).second || !v.getDefiningOp())
+      return;
+    for (Value operand : v.getDefiningOp()->getOperands())
+      need(need, operand);
+  };
+  for (auto store : device.getBody().front().getOps<ir::StoreOp>())
+    need(need, store.getTile());
   for (auto load : device.getBody().front().getOps<ir::LoadOp>()) {
     RankedTensorType t = tileType(load.getTile());
-    if (!isFragmentTile(t) || load->use_empty())
+    if (!isFragmentTile(t) || !needed.contains(load.getTile()))
       continue;
     for (int64_t n = 0; n < t.getDimSize(1) / 4; ++n) {
       SmallVector<std::string> index{"g", columnOf(n)};
@@ -351,7 +392,9 @@ void FragmentCode::emitPair(ir::StoreOp op, int64_t n) {
   if (auto row = openRows.find(op); row != openRows.end()) {
     out.line(row->second, ".store(", n / 2 * 8, ", ", first, ", ", second, ");");
   } else if (op.getSizes().back() == t.getShape().back()) {
-    out.line("evt::store_pair(", memory, ", {", at, "}, ", first, ", ", second, ");");
+    auto to = places.find(op.getMemory());
+    out.line("evt::store_pair(", memory, ", {", at, "}, ", first, ", ", second,
+             to == places.end() ? "" : ", " + to->second, ");");
   } else {
     out.line("evt::store_element(", memory, ", {", at, "}, ", first, ");");
     out.line("evt::store_element(", memory, ", {", place(op, odd), "}, ", second, ");");
@@ -456,7 +499,9 @@ void FragmentCode::emitStore(ir::StoreOp op) {
     return;
   }
   std::string value = element(op.getTile(), index);
-  out.line("if (c == 0) evt::store_element(", scalar(op.getMemory()), ", {", place(op, index), "}, ", value, ");");
+  auto to = places.find(op.getMemory());
+  out.line("if (c == 0) evt::store_element(", scalar(op.getMemory()), ", {", place(op, index), "}, ", value,
+           to == places.end() ? "" : ", " + to->second, ");");
 }
 
 /// Of a stack: what the task stores to the load's memory is stored after it, element by element in its place.

@@ -44,6 +44,13 @@ public:
     keeps = true;
   }
 
+  /// Row values are reduced from this memory as `reading` says, which may be early (device/common/early.h).
+  void setReading(mlir::Value memory) { read.insert(memory); }
+  /// What is stored to this memory is stored to a place instead, if the variable `to` has one.
+  void setPlace(mlir::Value memory, const std::string &to) { places[memory] = to; }
+  /// The loads that row values in `kept` come from, and whether each is reduced row by row.
+  llvm::SmallVector<std::pair<ir::LoadOp, bool>> keptLoads() const;
+
   /// Emits the whole body. False, with the reason, if something has no form on fragments; `out` is not to be used then.
   bool emit(std::string &why);
   /// After `emit`: arguments of the device function whose elements are accessed by 16 bytes.
@@ -74,6 +81,7 @@ private:
   void checkMemories();
   void emitIndices();
   llvm::SmallVector<mlir::Value> keptValues() const;
+  ir::LoadOp rowOf(mlir::Operation *reduce) const;
   void emitEarlyLoads();
   void emitStore(ir::StoreOp op);
   void emitPair(ir::StoreOp op, int64_t n);
@@ -94,6 +102,8 @@ private:
   llvm::SmallVector<unsigned> wholeRows;
   unsigned next = 0;
   bool keeps = false, isByRow = false;
+  llvm::SmallDenseSet<mlir::Value> read;
+  llvm::DenseMap<mlir::Value, std::string> places;
   std::string reason, sums;
 };
 

@@ -37,10 +37,14 @@ struct Regions {
   unsigned queue() const { return 1; }
   unsigned event(unsigned e) const { return 2 + e; }
   unsigned join(unsigned k) const { return 2 + events + k; }
+  unsigned early() const { return join(calls); } // places of tensors, three each, then hints of events
+  unsigned count(const EarlyRows &rows) const {
+    return early() + 3 * rows.tensors.size() + llvm::count(rows.hinted, true);
+  }
   unsigned events, calls;
 };
 
-void emitProgram(const GraphCode &graph, CodeWriter &out) {
+void emitProgram(const GraphCode &graph, const EarlyRows &early, CodeWriter &out) {
   const ir::Signature &s = graph.signature;
   Regions regions(s);
   out.line("/// A launch, unpacked.");
@@ -63,6 +67,11 @@ void emitProgram(const GraphCode &graph, CodeWriter &out) {
     out.line("int64_t c", k, "_n, c", k, "_first; // ", s.callName(k), ": tasks, place among the done bytes");
     out.line("evt::Counter *j", k, "; // arrivals of each task's events");
   }
+  for (auto &[m, tensor] : early.tensors)
+    out.line("evt::Places y", m, "; // ", s.memoryName(m));
+  for (unsigned e = 0; e < early.hinted.size(); ++e)
+    if (early.hinted[e])
+      out.line("evt::Counter *h", e, "; // hints of ", ir::EventOp(s.events[e]).getName().str());
   out.line("int64_t tasks;");
   out.line("evt::Control *control;");
   out.line("evt::Slot *slots;");
@@ -103,6 +112,14 @@ void emitProgram(const GraphCode &graph, CodeWriter &out) {
     out.line("tasks += c", k, "_n;");
     out.line("j", k, " = static_cast<evt::Counter *>(launch.regions[", regions.join(k), "]);");
   }
+  unsigned next = regions.early();
+  for (auto &[m, tensor] : early.tensors) {
+    for (int place = 0; place < 3; ++place)
+      out.line("y", m, ".place[", place, "] = static_cast<uint32_t *>(launch.regions[", next++, "]);");
+  }
+  for (unsigned e = 0; e < early.hinted.size(); ++e)
+    if (early.hinted[e])
+      out.line("h", e, " = static_cast<evt::Counter *>(launch.regions[", next++, "]);");
   out.line("control = static_cast<evt::Control *>(launch.regions[", regions.control(), "]);");
   out.line("slots = static_cast<evt::Slot *>(launch.regions[", regions.queue(), "]);");
   out.line("}");
@@ -115,6 +132,22 @@ void emitProgram(const GraphCode &graph, CodeWriter &out) {
     for (unsigned d = 0; d < op.getExtents().size(); ++d)
       n += " * e" + num(e) + "_" + num(d);
     out.line("evt::Worker::clear(e", e, ", ", n, ");");
+    if (e < early.hinted.size() && early.hinted[e])
+      out.line("evt::Worker::clear(h", e, ", ", n, ");");
+  }
+  if (!early.tensors.empty()) {
+    // Place 0 is clear if the last generation cleared it for the next one.
+    out.line("[[maybe_unused]] const Program &P = *this;");
+    out.line("if (!dynamic) {");
+    for (auto &[m, tensor] : early.tensors) {
+      auto type = cast<MemRefType>(s.memories[m].getType());
+      std::string bytes = num(type.getElementTypeBitWidth() / 8);
+      for (unsigned d = 0; d < type.getRank(); ++d)
+        bytes += " * m" + num(m) + ".dims[" + num(d) + "]";
+      out.line("if ((", early.code(graph, tensor, tensor.count), ") % 3) evt::Worker::clear(y", m, ".place[0], ", bytes,
+               ");");
+    }
+    out.line("}");
   }
   out.line("if (dynamic) {");
   for (unsigned k = 0; k < s.calls.size(); ++k)
@@ -220,8 +253,12 @@ void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, const TaskFor
   emitCounts(graph, out);
   if (!streams)
     declareCompletions(graph, out);
-  emitNotifies(graph, streams ? provedCounts(graph, facts) : std::vector<bool>(), out);
+  emitNotifies(graph, streams ? provedCounts(graph, facts) : std::vector<bool>(),
+               streams ? streams->early.hinted : std::vector<bool>(), out);
   emitProtocols(graph, out);
+  for (unsigned k = 0; streams && k < s.calls.size(); ++k)
+    if (streams->early.isEarly(k))
+      emitHints(graph, k, streams->early.hinted, out);
   emitTasks(graph, forms, out);
   std::string refusal = facts.dynamicRefusal();
   if (refusal.empty()) {
@@ -264,7 +301,7 @@ std::string emitKernel(const GraphCode &graph, const ScheduleFacts &facts, const
     out.line("namespace ", entry, " {");
   out.line("namespace {");
   out.line();
-  emitProgram(graph, out);
+  emitProgram(graph, {}, out);
   int64_t tileBytes = 0;
   if (!emitDevices(graph, Target::cpu, nullptr, out, tileBytes))
     return "";
@@ -394,7 +431,7 @@ void emitCudaLaunch(const ir::Signature &s, const StreamPlan &streams, CodeWrite
     out.line("void *memories[", s.memories.size(), "];");
   if (!s.symbols.empty())
     out.line("int64_t symbols[", s.symbols.size(), "];");
-  out.line("void *regions[", Regions(s).join(s.calls.size()), "];");
+  out.line("void *regions[", Regions(s).count(streams.early), "];");
   if (!streams.maps.empty())
     out.line("evt::TensorMap maps[", streams.maps.size(), "];");
   out.line("};");
@@ -410,7 +447,8 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
   out.line("/// What the roles of a block do: see device/cuda/kernel.h.");
   out.line("struct Kernel {");
   out.line("static constexpr bool dynamic = Code::dynamic;");
-  out.line("static constexpr int collected = ", collected, ", row_pieces = ", streams.rowPieces(), ";");
+  out.line("static constexpr int collected = ", collected, ", row_pieces = ", streams.rowPieces(),
+           ", wait_parts = ", streams.early.waitParts(), ";");
   out.line("static constexpr evt::SharedLayout layout", layout, ";");
   out.line("static __device__ __forceinline__ void schedule(evt::DynamicWorker &w, const Program &P) {");
   out.line("if constexpr (Schedule == EVT_STATIC) run_static(w, P);");
@@ -438,18 +476,20 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
   out.line("return false;");
   out.line("}");
   if (streams.streams()) {
-    out.line("static EVT_DEVICE bool waits(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");
+    out.line(
+        "static EVT_DEVICE bool waits(evt::DynamicWorker &w, const Program &P, const evt::Task &task, int part) {");
     out.line("switch (task.call) {");
-    cases(TaskForm::streamed, [](const std::string &k) { return "return stream_waits_" + k + "(w, P, task);"; });
+    cases(TaskForm::streamed, [](const std::string &k) { return "return stream_waits_" + k + "(w, P, task, part);"; });
     out.line("}");
     out.line("return false;");
     out.line("}");
-    out.line("static __device__ __forceinline__ void open(const Program &P, const evt::Task &task, uint4 "
-             "(&rows)[row_pieces], float *kept) {");
+    out.line("static __device__ __forceinline__ uint32_t open(evt::DynamicWorker &w, const Program &P, const "
+             "evt::Task &task, uint4 (&rows)[row_pieces], float *kept) {");
     out.line("switch (task.call) {");
     cases(TaskForm::streamed,
-          [](const std::string &k) { return "return stream_open_" + k + "(P, task, rows, kept);"; });
+          [](const std::string &k) { return "return stream_open_" + k + "(w, P, task, rows, kept);"; });
     out.line("}");
+    out.line("return 0;");
     out.line("}");
     out.line("static __device__ __forceinline__ void multiply(uint32_t shape, evt::Ring &ring, evt::Results &results, "
              "const uint4 (&rows)[row_pieces]) {");
@@ -511,10 +551,10 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   out.line();
   out.line("constexpr int row_pieces = ", std::max<int64_t>(streams.rowPieces(), 1), ";");
   if (streams.tiles())
-    out.line("constexpr int launch_words = ", s.memories.size() + s.symbols.size() + Regions(s).join(s.calls.size()),
+    out.line("constexpr int launch_words = ", s.memories.size() + s.symbols.size() + Regions(s).count(streams.early),
              "; // of the parameter, before its maps");
   out.line();
-  emitProgram(graph, out);
+  emitProgram(graph, streams.early, out);
   emitCudaLaunch(s, streams, out);
   out.line("/// Everything that tasks do, once for each schedule: a kernel holds the code of one, since what it does "
            "once a");
@@ -581,6 +621,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   kernel.packed = streams.packed;
   kernel.maps = streams.maps;
   kernel.aligned = streams.aligned;
+  kernel.early = streams.early;
 
   CodeWriter host;
   host.line(headline(graph, "for the host: what each task waits for and notifies"));
@@ -588,10 +629,10 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   host.line();
   host.line("namespace {");
   host.line();
-  emitProgram(graph, host);
+  emitProgram(graph, {}, host);
   emitCounts(graph, host);
   declareCompletions(graph, host);
-  emitNotifies(graph, {}, host);
+  emitNotifies(graph, {}, {}, host);
   emitProtocols(graph, host);
   emitTasks(graph, TaskForms(s.calls.size(), TaskForm::reported), host);
   emitExplain(graph, host);

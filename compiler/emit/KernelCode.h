@@ -43,6 +43,7 @@ struct CudaKernel {
   std::vector<unsigned> packed;  // graph arguments whose last two dimensions are tiles of 8 x 32
   std::vector<StreamPlan::Map> maps;
   std::vector<unsigned> aligned; // memories that must begin at a multiple of 16 bytes
+  EarlyRows early;
 };
 CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts);
 
@@ -50,6 +51,8 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts);
 nlohmann::ordered_json emitManifest(const GraphCode &graph, const ScheduleFacts &facts);
 /// Adds to it that these arguments are packed, and how, also as a layout (compiler/layout).
 void statePacked(nlohmann::ordered_json &manifest, const GraphCode &graph, llvm::ArrayRef<unsigned> packed);
+/// Adds the regions that early rows need.
+void stateEarly(nlohmann::ordered_json &manifest, const GraphCode &graph, const EarlyRows &early);
 
 /// The version of the tool that writes manifests.
 inline constexpr const char *toolVersion = "0.1.0";

@@ -250,4 +250,27 @@ void statePacked(nlohmann::ordered_json &manifest, const GraphCode &graph, llvm:
   }
 }
 
+void stateEarly(nlohmann::ordered_json &manifest, const GraphCode &graph, const EarlyRows &early) {
+  const ir::Signature &s = graph.signature;
+  auto add = [&](const std::string &name, const char *kind, const json &bytes) {
+    manifest["regions"].push_back(json{{"name", name}, {"kind", kind}, {"bytes", bytes}, {"zero", true}});
+  };
+  for (auto &[m, tensor] : early.tensors) {
+    auto type = cast<MemRefType>(s.memories[m].getType());
+    std::vector<json> factors{type.getElementTypeBitWidth() / 8};
+    for (unsigned d = 0; d < type.getRank(); ++d)
+      factors.push_back(graph.memoryDimExpression(m, d));
+    for (int place = 0; place < 3; ++place)
+      add(s.memoryName(m), "early", product(factors));
+  }
+  for (unsigned e = 0; e < early.hinted.size(); ++e)
+    if (early.hinted[e]) {
+      ir::EventOp event = s.events[e];
+      std::vector<json> factors{4};
+      for (Value v : event.getExtents())
+        factors.push_back(graph.manifestExpression(v));
+      add(event.getName().str(), "hint", product(factors));
+    }
+}
+
 } // namespace evt::emit

@@ -37,8 +37,10 @@ bool isGuarded(ir::EventOp e) { return e.getTable() && e.getGuard(); }
 /// Writes the operations of a protocol as C++, one after the other.
 class ProtocolBody {
 public:
-  ProtocolBody(const GraphCode &graph, unsigned call, CodeWriter &out)
-      : graph(graph), call(graph.signature.calls[call]), out(out), local(graph.locals(call)) {}
+  /// Waits for events that are `hinted` wait for their hints.
+  ProtocolBody(const GraphCode &graph, unsigned call, CodeWriter &out, std::vector<bool> hinted = {})
+      : graph(graph), call(graph.signature.calls[call]), out(out), local(graph.locals(call)),
+        hinted(std::move(hinted)) {}
 
   void waits() {
     Operation *last = nullptr;
@@ -154,8 +156,9 @@ private:
       out.line("if (!use.wait_table(", e, ", P.e", e, ", ", elementIndex(e, def), ", P.m",
                graph.signature.memoryOf(table), ", {", at, "}, ", (int64_t)def.getFactor(), ")) return false;");
     } else {
-      out.line("if (!use.wait(", e, ", P.e", e, ", ", elementIndex(e, def), ", count_", e, "(P", args,
-               "))) return false;");
+      bool isHint = (size_t)e < hinted.size() && hinted[e];
+      out.line("if (!use.wait(", e, isHint ? ", P.h" : ", P.e", e, ", ", elementIndex(e, def), ", count_", e, "(P",
+               args, "))) return false;");
     }
     while (opened--)
       out.line("}");
@@ -165,6 +168,7 @@ private:
   ir::CallOp call;
   CodeWriter &out;
   DenseMap<Value, std::string> local;
+  std::vector<bool> hinted;
   unsigned next = 0;
   bool collects = false;
 };
@@ -204,7 +208,8 @@ void declareCompletions(const GraphCode &graph, CodeWriter &out) {
   out.line();
 }
 
-void emitNotifies(const GraphCode &graph, const std::vector<bool> &proved, CodeWriter &out) {
+void emitNotifies(const GraphCode &graph, const std::vector<bool> &proved, const std::vector<bool> &hinted,
+                  CodeWriter &out) {
   for (auto [e, event] : llvm::enumerate(graph.signature.events)) {
     ir::EventOp op = event;
     std::string args;
@@ -218,6 +223,8 @@ void emitNotifies(const GraphCode &graph, const std::vector<bool> &proved, CodeW
     out.line("const int64_t element = ", elementIndex(e, op), ";");
     out.line("use.w.notifies(", e, ", element);");
     out.line("if constexpr (!Use::reports_only) {");
+    if (e < hinted.size() && hinted[e])
+      out.line("if constexpr (!Use::dynamic) evt::Worker::hint(P.h", e, " + element);");
     if (e < proved.size() && proved[e]) {
       // Nobody needs the sum of a count that is known to be right, except who looks for its end.
       out.line("if constexpr (!Use::dynamic) {");
@@ -245,6 +252,15 @@ void emitNotifies(const GraphCode &graph, const std::vector<bool> &proved, CodeW
     out.line("}");
   }
   out.line();
+}
+
+void emitHints(const GraphCode &graph, unsigned k, const std::vector<bool> &hinted, CodeWriter &out) {
+  out.line("// ", graph.signature.callName(k), ": when to look for its rows");
+  out.line("template <class Use> EVT_FN inline bool hints_", k, "(Use &use, const Program &P", graph.coordParams(k),
+           ") {");
+  ProtocolBody(graph, k, out, hinted).waits();
+  out.line("return true;");
+  out.line("}");
 }
 
 void emitProtocols(const GraphCode &graph, CodeWriter &out) {

@@ -20,8 +20,12 @@ using Triggers = std::vector<std::vector<Trigger>>;
 void emitCounts(const GraphCode &graph, CodeWriter &out);
 /// Declares `complete_E(w, P, a0, ...)`, which emitTriggers defines; members of a class need no declaration before.
 void declareCompletions(const GraphCode &graph, CodeWriter &out);
-/// `notify_E<Use>(use, P, a0, ...)`. Events whose count is `proved` are notified without looking at the sum.
-void emitNotifies(const GraphCode &graph, const std::vector<bool> &proved, CodeWriter &out);
+/// `notify_E<Use>(use, P, a0, ...)`. Events whose count is `proved` are notified without looking at the sum; those
+/// that are `hinted` tell early readers first (EarlyRows.h).
+void emitNotifies(const GraphCode &graph, const std::vector<bool> &proved, const std::vector<bool> &hinted,
+                  CodeWriter &out);
+/// `hints_K<Use>(use, P, coords)`: the waits of a call, for the hints of events that have them.
+void emitHints(const GraphCode &graph, unsigned call, const std::vector<bool> &hinted, CodeWriter &out);
 /// `waits_K<Use>(use, P, coords)` and `notifies_K<Use>(use, P, coords)` of every call.
 void emitProtocols(const GraphCode &graph, CodeWriter &out);
 /// `ready_K(w, P, coords)` of every call and `complete_E(w, P, a0, ...)` of every event.

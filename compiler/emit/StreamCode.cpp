@@ -49,12 +49,13 @@ void emitFeed(ir::DeviceOp device, const roles::StreamedProduct &product, CodeWr
   out.line("}");
 }
 
-void emitRows(ir::DeviceOp device, const roles::StreamedProduct &product, CodeWriter &out) {
+void emitRows(ir::DeviceOp device, const roles::StreamedProduct &product, bool isEarly, CodeWriter &out) {
   Parameters parameters(device);
-  std::string name = device.getSymName().str();
+  std::string name = device.getSymName().str(), flip = isEarly ? ", reading.flip" : "";
   int64_t blocks = product.blocks();
   out.line("// ", name, ", compute: the rows it multiplies, in registers");
-  out.line("EVT_FORCED void rows_", name, "(uint4 *rows", parameters.list, ") {");
+  out.line("EVT_FORCED void rows_", name, "(", isEarly ? "const evt::Reading &reading, " : "", "uint4 *rows",
+           parameters.list, ") {");
   out.line("const int g = evt::fragment_row(), c = evt::fragment_quarter(), warp = (int)threadIdx.x / 32;");
   IndexCode index(device, parameters, out);
   scf::ForOp loop = product.loop;
@@ -90,26 +91,53 @@ void emitRows(ir::DeviceOp device, const roles::StreamedProduct &product, CodeWr
            index.name(load.getOffsets().back()), ") + (warp * ", blocks, " + b) * ", layout::packedColumns, " + c * ",
            layout::laneElements, ";");
   if (!isOneRow)
-    out.line("row.pieces(rows + s * ", blocks, ", column);");
+    out.line("row.pieces(rows + s * ", blocks, ", column", flip, ");");
   out.line("}");
   if (isOneRow)
-    out.line("row.pieces(rows, column);");
+    out.line("row.pieces(rows, column", flip, ");");
   out.line("}");
 }
 
-void emitFinish(ir::DeviceOp device, const roles::StreamedProduct &product, CodeWriter &out) {
+/// Arguments for the places that a device function writes: `, evt::EarlyWrite e3`.
+std::string placeParams(const GraphCode &graph, const EarlyRows &early, ir::DeviceOp device, FragmentCode &code) {
+  std::string text;
+  for (BlockArgument a : device.getBody().getArguments())
+    if (isa<MemRefType>(a.getType()) && early.writesEarly(graph, device, a.getArgNumber())) {
+      std::string name = "e" + num(a.getArgNumber());
+      code.setPlace(a, name);
+      text += ", const evt::EarlyWrite &" + name;
+    }
+  return text;
+}
+
+/// What a call passes for them.
+std::string placeList(const GraphCode &graph, const EarlyRows &early, unsigned k) {
+  ir::CallOp call = graph.signature.calls[k];
+  std::string text;
+  for (auto [i, a] : llvm::enumerate(call.getArgs()))
+    if (isa<MemRefType>(a.getType()) && early.writesEarly(graph, ir::calleeOf(call), i))
+      text += ", " + early.written(graph, k, graph.signature.memoryOf(a));
+  return text;
+}
+
+void emitFinish(const GraphCode &graph, const EarlyRows &early, ir::DeviceOp device,
+                const roles::StreamedProduct &product, CodeWriter &out) {
   Parameters parameters(device, "int");
   std::string name = device.getSymName().str(), why;
+  auto arguments = early.readsEarly(graph, device);
   out.line("// ", name, ", compute: row values for its end");
-  out.line("EVT_FORCED void keep_", name, "([[maybe_unused]] float *kept", parameters.list, ") {");
+  out.line("EVT_FORCED void keep_", name, "(", arguments.empty() ? "" : "[[maybe_unused]] evt::Reading &reading, ",
+           "[[maybe_unused]] float *kept", parameters.list, ") {");
   FragmentCode keep(device, parameters.names, out);
   setProduct(keep, device, product);
+  for (unsigned a : arguments)
+    keep.setReading(device.getBody().getArgument(a));
   keep.emitKeep();
   out.line("}");
   out.line("// ", name, ", epilogue: what follows the product");
-  out.line("EVT_FORCED void finish_", name, "(evt::Results &results, [[maybe_unused]] const float *kept",
-           parameters.list, ") {");
   FragmentCode code(device, parameters.names, out);
+  out.line("EVT_FORCED void finish_", name, "(evt::Results &results, [[maybe_unused]] const float *kept",
+           parameters.list, placeParams(graph, early, device, code), ") {");
   setProduct(code, device, product);
   std::string count = num(product.fragments());
   code.setSums("float s[" + num(2 * product.fragments()) + "]; results.take<" + count + ">(s);");
@@ -167,22 +195,60 @@ void emitStreamTask(const GraphCode &graph, const StreamPlan &plan, unsigned k, 
            plan.shapeOf(k) + 1, ", from, ", product.stageBytes(), ", ",
            waitsEveryTime(graph, k, product) ? "true" : "false", ", rows_of", list, ");");
   out.line("}");
-  out.line("EVT_FN bool stream_waits_", k, "(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");
+  out.line("EVT_FN bool stream_waits_", k,
+           "(evt::DynamicWorker &w, const Program &P, const evt::Task &task, int part) {");
   declareCoords(graph, k, out);
+  const EarlyRows &early = plan.early;
+  const EarlyRows::Reader &reader = early.readers[k];
+  bool isEarly = early.isEarly(k);
+  if (isEarly) {
+    out.line("const int64_t generation = ", early.code(graph, early.tensors.at(reader.memories[0]), reader.generation),
+             ";");
+    for (auto [i, borrowed] : llvm::enumerate(reader.borrowed)) {
+      out.line("if (part == ", i + 1, " && generation >= 0) {");
+      out.line("evt::Asking use{w};");
+      out.line("const int64_t lane = threadIdx.x % 32;");
+      early.emitWaits(graph, borrowed, out);
+      out.line("}");
+    }
+  }
+  out.line("if (part) return true;");
   out.line("evt::Polling use{w};");
+  if (isEarly)
+    out.line("if (generation >= 0) return hints_", k, "(use, P", list, ");");
   out.line("return waits_", k, "(use, P", list, ");");
   out.line("}");
-  out.line("EVT_FORCED void stream_open_", k,
-           "(const Program &P, const evt::Task &task, uint4 (&rows)[row_pieces], float *kept) {");
+  out.line("EVT_FORCED uint32_t stream_open_", k,
+           "([[maybe_unused]] evt::DynamicWorker &w, const Program &P, const evt::Task &task, "
+           "uint4 (&rows)[row_pieces], float *kept) {");
   declareCoords(graph, k, out);
-  out.line("keep_", device, "(kept", args, ");");
-  out.line("rows_", device, "(rows", args, ");");
+  if (!early.readsEarly(graph, ir::calleeOf(call)).empty()) {
+    std::string generation = "-1";
+    if (isEarly)
+      generation = "dynamic ? -1 : " + early.code(graph, early.tensors.at(reader.memories[0]), reader.generation);
+    out.line("const int64_t generation = ", generation, ";");
+    for (unsigned m : reader.memories)
+      out.line("const auto m", m, " = evt::early_memory(P.m", m, ", P.y", m, ", generation);");
+    out.line("return evt::read_rows(");
+    out.line("    generation >= 0,");
+    out.line("    [&](evt::Reading &reading) {");
+    std::string seen = argumentList(graph, k, reader.memories);
+    out.line("rows_", device, "(reading, rows", seen, ");");
+    out.line("keep_", device, "(reading, kept", seen, ");");
+    out.line("reading.look<", product.stages * product.blocks(), ">(rows);");
+    out.line("},");
+    out.line("    [&] { evt::Asking use{w}; waits_", k, "(use, P", list, "); });");
+  } else {
+    out.line("keep_", device, "(kept", args, ");");
+    out.line("rows_", device, "(rows", args, ");");
+    out.line("return 0;");
+  }
   out.line("}");
-  out.line(
-      "EVT_FN void finish_", k,
-      "(evt::DynamicWorker &w, const Program &P, const evt::Task &task, evt::Results &results, const float *kept) {");
+  out.line("EVT_FN void finish_", k,
+           "(evt::DynamicWorker &w, const Program &P, const evt::Task &task, evt::Results &results, const float "
+           "*kept) {");
   declareCoords(graph, k, out);
-  out.line("finish_", device, "(results, kept", args, ");");
+  out.line("finish_", device, "(results, kept", args, placeList(graph, early, k), ");");
   std::string end = "evt::end_task<dynamic>(w, " + num(k) + ", task.index, P.c" + num(k) +
                     "_first + task.index, task.taken, task.started, ";
   ir::NotifyOp notify;
@@ -235,12 +301,18 @@ void setProduct(FragmentCode &code, ir::DeviceOp device, const roles::StreamedPr
   code.setStreaming(streaming);
 }
 
-std::string argumentList(const GraphCode &graph, unsigned k) {
+std::string argumentList(const GraphCode &graph, unsigned k, ArrayRef<unsigned> local) {
   ir::CallOp op = graph.signature.calls[k];
   std::string args;
   auto locals = graph.locals(k);
-  for (Value a : op.getArgs())
-    args += ", " + (a.getType().isIndex() ? graph.expression(a, locals) : "P.m" + num(graph.signature.memoryOf(a)));
+  for (Value a : op.getArgs()) {
+    if (a.getType().isIndex()) {
+      args += ", " + graph.expression(a, locals);
+      continue;
+    }
+    unsigned m = graph.signature.memoryOf(a);
+    args += (llvm::is_contained(local, m) ? ", m" : ", P.m") + num(m);
+  }
   for (unsigned c = 0; c < op.getNumCoords(); ++c)
     args += ", c" + num(c);
   return args;
@@ -252,16 +324,18 @@ void emitStreamBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter
     ir::DeviceOp device = ir::calleeOf(graph.signature.calls[k]);
     if (plan.calls[k].form == TaskForm::streamed && streamed.insert(device).second) {
       emitFeed(device, *plan.calls[k].product, out);
-      emitRows(device, *plan.calls[k].product, out);
-      emitFinish(device, *plan.calls[k].product, out);
+      emitRows(device, *plan.calls[k].product, !plan.early.readsEarly(graph, device).empty(), out);
+      emitFinish(graph, plan.early, device, *plan.calls[k].product, out);
       out.line();
     } else if (plan.calls[k].form == TaskForm::onCompletion && inlined.insert(device).second) {
       Parameters parameters(device, "int");
       std::string why;
       out.line("// ", device.getSymName().str(), ", run by the warp that completes its event");
       std::string list = parameters.list.empty() ? "" : parameters.list.substr(2);
-      out.line("EVT_FN void fragment_", device.getSymName().str(), "(", list, ") {");
-      FragmentCode(device, parameters.names, out).emit(why);
+      FragmentCode code(device, parameters.names, out);
+      std::string places = placeParams(graph, plan.early, device, code);
+      out.line("EVT_FN void fragment_", device.getSymName().str(), "(", list, places, ") {");
+      code.emit(why);
       out.line("}");
       out.line();
     }
@@ -277,7 +351,7 @@ void emitStreamTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter 
     out.line("EVT_FN void inline_", k, "(evt::DynamicWorker &w, const Program &P", graph.coordParams(k), ") {");
     out.line("const uint64_t now = w.traced() ? evt::ptx::nanoseconds() : 0;");
     ir::CallOp op = graph.signature.calls[k];
-    out.line("fragment_", op.getCallee().str(), "(", args.substr(2), ");");
+    out.line("fragment_", op.getCallee().str(), "(", args.substr(2), placeList(graph, plan.early, k), ");");
     out.line("const int64_t task = ", task, ";");
     out.line("evt::end_task<dynamic>(w, ", k, ", task, P.c", k, "_first + task, now, now, ", notifyLambda(graph, k),
              ");");

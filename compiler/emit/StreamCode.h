@@ -3,6 +3,7 @@
 #pragma once
 
 #include "CodeWriter.h"
+#include "EarlyRows.h"
 #include "FragmentCode.h"
 #include "GraphCode.h"
 #include "ScheduleCode.h"
@@ -48,6 +49,8 @@ struct StreamPlan {
   std::vector<Map> maps;
   /// Memories that must begin at a multiple of 16 bytes.
   std::vector<unsigned> aligned;
+  /// Rows that are read before their events are released.
+  EarlyRows early;
   /// The number of the map through which a call of form `tiled` fetches an operand.
   unsigned mapOf(const GraphCode &graph, unsigned call, ir::LoadOp operand) const;
 
@@ -96,7 +99,7 @@ void emitStreamBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter
 /// completion.
 void emitStreamTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out);
 
-/// `, P.m0, P.m3, l0, c0, c1`: what a call passes to its device function.
-std::string argumentList(const GraphCode &graph, unsigned call);
+/// `, P.m0, P.m3, l0, c0, c1`: what a call passes to its device function; `m3` for a memory that is `local`.
+std::string argumentList(const GraphCode &graph, unsigned call, llvm::ArrayRef<unsigned> local = {});
 
 } // namespace evt::emit

@@ -41,6 +41,7 @@ StreamPlan::StreamPlan(const GraphCode &graph) : calls(graph.signature.calls.siz
   for (Call &call : calls)
     if (call.tiled)
       call.tiled->fill(stage);
+  early = EarlyRows(graph, *this);
 }
 
 void StreamPlan::matchProducts(const GraphCode &graph) {
@@ -427,6 +428,11 @@ std::string StreamPlan::text(const GraphCode &graph) const {
            std::to_string(p.stages * p.blocks() * layout::laneElements * layout::packedElementBytes) +
            " bytes a thread\n  epilogue  " + std::to_string(p.fragments()) +
            (p.fragments() == 1 ? " fragment" : " fragments") + " of 8 x 8 sums\n";
+    const EarlyRows::Reader &reader = early.readers[k];
+    std::string memories;
+    for (unsigned m : reader.memories)
+      memories += (memories.empty() ? "" : ", ") + s.memoryName(m);
+    out += "  rows      " + (memories.empty() ? "wait for their events: " + reader.why : "early: " + memories) + "\n";
   }
   for (unsigned argument : packed)
     out += "packed: " + graphOp.getArgName(argument).str() + ", tiles of " + std::to_string(layout::packedRows) +

@@ -217,6 +217,7 @@ LogicalResult lower(Program &program, const Options &options) {
       program.manifest["kernel"] = "explain.so";
       stateVariants(program.manifest["cuda"], kernel.variants);
       emit::statePacked(program.manifest, graph, kernel.packed);
+      emit::stateEarly(program.manifest, graph, kernel.early);
       for (const emit::StreamPlan::Map &map : kernel.maps)
         program.manifest["cuda"]["tensor_maps"].push_back({{"memory", map.memory},
                                                            {"box", {map.rows, roles::chunkColumns}},

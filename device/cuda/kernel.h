@@ -53,11 +53,13 @@ template <> struct StreamState<0> {};
 ///   Kernel::schedule(worker, program)         by the control warp: hands over every task of this block
 ///   Kernel::execute(worker, program, task)    by all compute threads: runs a task that does not stream; false when the
 ///                                             launch was aborted
-///   Kernel::waits(worker, program, task)      by one of them, for a task that streams: its waits
-///   Kernel::open(program, task, rows, kept)   by all: its rows into registers, and the row values that its end needs
+///   Kernel::waits(worker, program, task, part) by one of them, for a task that streams: its waits; where rows are read
+///                                             early, hints, while other warps pass the parts that are borrowed
+///   Kernel::open(worker, program, task, …)    by all: its rows into registers, and the row values that its end needs;
+///                                             returns how the rows are to be flipped
 ///   Kernel::multiply(shape, ring, results, …) by all: its products
 ///   Kernel::finish(worker, program, task, …)  by an epilogue warp: ends it
-///   Kernel::layout, ::row_pieces, ::collected how much of everything there is
+///   Kernel::layout, ::row_pieces, ::collected, ::wait_parts how much of everything there is
 template <class Kernel, class Program, class Launch> struct Block {
   static constexpr SharedLayout layout = Kernel::layout;
   static constexpr bool streams = layout.slots > 0, multiplies = layout.tile_slots > 0;
@@ -209,15 +211,17 @@ template <class Kernel, class Program, class Launch> struct Block {
   /// The waits of a task that streams, then its rows. False when the launch was aborted.
   __device__ __forceinline__ bool open(Task &task, uint4 (&rows)[Kernel::row_pieces ? Kernel::row_pieces : 1]) const {
     bool stop = false;
-    if (w.leads()) {
+    const int part = (int)threadIdx.x / 32;
+    if (w.leads())
       w.begin(task.call, task.index);
-      stop = !Kernel::dynamic && !Kernel::waits(w, P, task);
+    if (part ? part < Kernel::wait_parts : w.leads()) {
+      stop = !Kernel::dynamic && !Kernel::waits(w, P, task, part);
       if (stop)
         *(volatile std::uint32_t *)&block.dead = 1;
     }
     if (w.any(stop))
       return false;
-    Kernel::open(P, task, rows, stream.kept[task.key % kept_keys]);
+    flip_rows(rows, Kernel::open(w, P, task, rows, stream.kept[task.key % kept_keys]));
     return true;
   }
 
@@ -344,6 +348,14 @@ __device__ __forceinline__ void multiply_stream(Ring &ring, Results &results, co
   multiply<Steps, Blocks, Fragments, Bfloat16>(ring, reinterpret_cast<const uint4(&)[Steps * Blocks]>(rows), sums);
   results.put(sums);
 }
+
+/// Waits of any thread, remembered and reported by nobody.
+struct Asking : Blocking<Asking> {
+  using Blocking::Blocking;
+  __device__ bool wait(std::uint32_t, const Counter *counters, std::int64_t element, std::int64_t count) {
+    return w.await_quietly(counters, element, (std::uint32_t)most(count, 0));
+  }
+};
 
 /// The end of a task that streams, by one epilogue warp: `body` has stored everything; then its notifies by one lane.
 template <bool Dynamic, class Notifies>

@@ -70,6 +70,17 @@ __device__ __forceinline__ void reduce_release(std::uint32_t *p, std::uint32_t v
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
 }
 
+/// 16 bytes as four relaxed loads, for words that other blocks may be writing; `words` stays as it is unless `loads`.
+__device__ __forceinline__ void load_relaxed(std::uint32_t (&words)[4], const std::uint32_t *p, bool loads) {
+  asm volatile("{\n"
+               ".reg .pred loads;\n"
+               "setp.ne.u32 loads, %5, 0;\n"
+               "@loads ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];\n"
+               "}"
+               : "+r"(words[0]), "+r"(words[1]), "+r"(words[2]), "+r"(words[3])
+               : "l"(p), "r"((std::uint32_t)loads));
+}
+
 __device__ __forceinline__ std::uint64_t nanoseconds() {
   std::uint64_t t;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));

@@ -9,6 +9,7 @@
 // and then the last tile of a phase waits behind other SMs' run-ahead.
 #pragma once
 
+#include "device/common/early.h"
 #include "device/common/types.h"
 #include "device/cuda/memory.h"
 #include "device/cuda/worker.h"
@@ -93,7 +94,80 @@ template <class T> struct Row {
       if (0 <= column[i] && column[i] < columns)
         to[i] = __ldcg(reinterpret_cast<const uint4 *>(data + column[i]));
   }
+  /// The same from a memory that may be an early one: only loads; `flip` outside.
+  template <int Count>
+  __device__ __forceinline__ void pieces(uint4 *to, const int (&column)[Count], std::uint32_t flip) const {
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+      std::uint32_t words[4] = {flip, flip, flip, flip};
+      ptx::load_relaxed(words, reinterpret_cast<const std::uint32_t *>(data + column[i]),
+                        data && 0 <= column[i] && column[i] < columns);
+      to[i] = {words[0], words[1], words[2], words[3]};
+    }
+  }
 };
+
+//===-- early rows (device/common/early.h) ------------------------------------------------------------------------===//
+
+struct EarlyWords {
+  __device__ __forceinline__ static void store(std::uint32_t *to, std::uint32_t word) { ptx::store_relaxed(to, word); }
+};
+
+/// How rows are read: early from a place, or from the tensor itself (`flip` is 0), and whether all of them were there.
+/// What is not loaded because it is outside is `flip`, so it is there and 0.
+struct Reading {
+  std::uint32_t flip;
+  bool there = true;
+  template <int Count> __device__ __forceinline__ void look(const std::uint32_t (&words)[Count]) {
+    std::uint32_t least = ~0u;
+#pragma unroll
+    for (int i = 0; i < Count; ++i)
+      least = least < words[i] ? least : words[i];
+    there &= least != 0 || flip == 0;
+  }
+  /// Rows are flipped later, by `flip_rows`: in the code of each call that would cost registers.
+  template <int Count> __device__ __forceinline__ void look(const uint4 *pieces) {
+#pragma unroll
+    for (int i = 0; i < Count; ++i)
+      look({pieces[i].x, pieces[i].y, pieces[i].z, pieces[i].w});
+  }
+};
+
+template <int Count> __device__ __forceinline__ void flip_rows(uint4 (&rows)[Count], std::uint32_t flip) {
+#pragma unroll
+  for (uint4 &piece : rows)
+    piece = {piece.x ^ flip, piece.y ^ flip, piece.z ^ flip, piece.w ^ flip};
+}
+
+/// A memory as readers of a generation see it: a place has its layout. There is none before the first generation.
+template <class T, int Rank>
+__device__ __forceinline__ Memory<T, Rank> early_memory(Memory<T, Rank> m, const Places &places,
+                                                        std::int64_t generation) {
+  if (generation >= 0)
+    m.data = reinterpret_cast<T *>(places.of(generation));
+  return m;
+}
+
+/// Compute, a warp: `read(reading)` until all of it is there, or, without `is_early`, once. Returns how the rows are to
+/// be flipped.
+template <class Read, class Events>
+__device__ __forceinline__ std::uint32_t read_rows(bool is_early, Read read, Events events) {
+  constexpr int tries = 64;
+  const std::uint32_t flip = is_early ? early_flip : 0;
+  read_early(
+      tries,
+      [&] {
+        Reading reading{flip};
+        read(reading);
+        return __all_sync(~0u, reading.there);
+      },
+      [&] {
+        if (threadIdx.x % 32 == 0)
+          events();
+        __syncwarp();
+      });
+  return flip;
+}
 
 /// sums[f] = this warp's share of rows times fragment f of weights, along `Steps` stages of `Blocks` pieces each. The
 /// pieces of a stage are read while those of the one before are multiplied; a stage is given back when its pieces have
@@ -253,6 +327,41 @@ __device__ __forceinline__ void store_pair(const Memory<T, Rank> &m, const int (
     place[1] = second;
 }
 
+/// The same into an early place of the memory, in words of 32 bits, if there is one.
+template <class T, int Rank>
+__device__ __forceinline__ void store_element(const Memory<T, Rank> &m, const int (&at)[Rank], T value,
+                                              const EarlyWrite &to) {
+  static_assert(sizeof(T) == 4);
+  if (!to.now)
+    store_element(m, at, value);
+  else if (detail::is_inside(m, at))
+    write_early<EarlyWords>(to, detail::element_at(m, at) - m.data, __builtin_bit_cast(std::uint32_t, value));
+}
+template <class T, int Rank>
+__device__ __forceinline__ void store_pair(const Memory<T, Rank> &m, const int (&at)[Rank], T first, T second,
+                                           const EarlyWrite &to) {
+  static_assert(sizeof(T) == 2);
+  if (!to.now)
+    store_pair(m, at, first, second);
+  else if (detail::is_inside(m, at))
+    write_early<EarlyWords>(to, (detail::element_at(m, at) - m.data) / 2,
+                            __builtin_bit_cast(std::uint32_t, Pair<T>{first, second}));
+}
+
+namespace detail {
+/// Reduces `Each` elements of every lane, in their order, and then the lanes' results.
+template <class Op, int Each, class Get> __device__ __forceinline__ auto reduce_lanes(Get element) {
+  auto part = element(0);
+#pragma unroll
+  for (int i = 1; i < Each; ++i)
+    part = Op::apply(part, element(i));
+#pragma unroll
+  for (int half = 16; half; half /= 2)
+    part = Op::apply(part, __shfl_xor_sync(~0u, part, half));
+  return part;
+}
+} // namespace detail
+
 /// Reduces the `Width` elements of a row from `at` on, `fill` outside, by all lanes of a warp: lane l takes every 32nd
 /// group of neighbours, so that all are on their way at once.
 template <class Op, int Width, class T, int Rank>
@@ -277,14 +386,29 @@ __device__ __forceinline__ T reduce_row(const Memory<T, Rank> &m, const int (&at
       piece[i / step].element[i % step] = lane + column < columns ? row[column] : fill;
     }
   }
-  T part = piece[0].element[0];
+  return detail::reduce_lanes<Op, each>([&](int i) { return piece[i / step].element[i % step]; });
+}
+/// The same for whole rows of a memory that may be an early one.
+template <class Op, int Width, class T, int Rank>
+__device__ __forceinline__ T reduce_row(const Memory<T, Rank> &m, const int (&at)[Rank], T fill, Reading &reading) {
+  static_assert(Width % 32 == 0 && sizeof(T) == 4);
+  constexpr int each = Width / 32, step = each % 4 == 0 ? 4 : 1;
+  if (!detail::is_inside(m, at))
+    return fill;
+  std::uint32_t words[each / step][step];
+  const std::uint32_t *row =
+      reinterpret_cast<const std::uint32_t *>(detail::element_at(m, at)) + (int)threadIdx.x % 32 * step;
 #pragma unroll
-  for (int i = 1; i < each; ++i)
-    part = Op::apply(part, piece[i / step].element[i % step]);
+  for (int i = 0; i < each / step; ++i)
+    if constexpr (step == 4)
+      ptx::load_relaxed(words[i], row + i * 32 * step, true);
+    else
+      words[i][0] = ptx::load_relaxed(row + i * 32);
 #pragma unroll
-  for (int half = 16; half; half /= 2)
-    part = Op::apply(part, __shfl_xor_sync(~0u, part, half));
-  return part;
+  for (int i = 0; i < each / step; ++i)
+    reading.look(words[i]);
+  return detail::reduce_lanes<Op, each>(
+      [&](int i) { return __builtin_bit_cast(T, words[i / step][i % step] ^ reading.flip); });
 }
 
 /// Combines the four lanes that share a row; all get the result.

@@ -218,12 +218,22 @@ public:
     return ptx::load_acquire(&counters[element].value) >= count ||
            detail::block_until(launch, id, event, &counters[element].value, element, count);
   }
+  /// The same for any thread, which neither remembers nor reports. Not a call: what is in registers stays there.
+  __device__ __forceinline__ bool await_quietly(const Counter *counters, std::int64_t element,
+                                                std::uint32_t count) const {
+    for (std::uint32_t spin = 1; ptx::load_acquire(&counters[element].value) < count; ++spin)
+      if (spin % 256 == 0 && aborted())
+        return false;
+    return true;
+  }
   /// Adds one notification and returns how many the element has now.
   __device__ static std::uint32_t arrive(Counter *counter, std::uint32_t n = 1) {
     return ptx::add_acq_rel(&counter->value, n) + n;
   }
   /// Adds one notification to a counter whose count is proved: nobody needs to know the sum.
   __device__ static void signal(Counter *counter) { ptx::reduce_release(&counter->value, 1); }
+  /// Tells early readers when to look. Orders nothing.
+  __device__ static void hint(Counter *counter) { ptx::reduce_relaxed(&counter->value, 1); }
   __device__ void notifies(std::uint32_t, std::int64_t) const {}
   __device__ bool injected(std::uint32_t call, std::int64_t task) const {
     return launch->inject_call == (std::int64_t)call && launch->inject_task == task;

@@ -1,0 +1,177 @@
+// The proof behind early rows: the program's model, in which early tasks wait for no more than what they acquire, and
+// places are memories.
+//
+// A place's word is cleared, written, read and cleared again. Readers and the writer need no order among them, since a
+// word tells whether it is there; both must come after the clearing before and before the clearing after. So the model
+// says that generation g *reads* place g mod 3, by whom it is written and by whom it is read, and *writes* place
+// g + 1 mod 3, which it clears. With that, everything is a dependence like any other.
+#include "EarlyRows.h"
+
+#include "compiler/analysis/Verify.h"
+#include "compiler/analysis/extract/Extract.h"
+
+using namespace mlir;
+
+namespace evt::emit {
+
+namespace {
+
+constexpr int64_t placeCount = 3; // device/common/early.h
+
+std::string num(int64_t n) { return std::to_string(n); }
+
+std::string join(const std::vector<std::string> &list) {
+  std::string text;
+  for (const std::string &s : list)
+    text += (text.empty() ? "" : ", ") + s;
+  return text;
+}
+
+class Model {
+public:
+  Model(const GraphCode &graph, const EarlyRows &early, TaskGraph &tasks) : graph(graph), early(early), tasks(tasks) {}
+
+  void apply() {
+    std::vector<std::vector<EventUse>> waits;
+    for (const Call &call : tasks.calls)
+      waits.push_back(call.waits);
+    for (const auto &[memory, tensor] : early.tensors)
+      addPlaces(memory, tensor);
+    for (unsigned k = 0; k < tasks.calls.size(); ++k)
+      if (early.isEarly(k))
+        borrow(k, waits);
+  }
+
+private:
+  const ir::Signature &signature() const { return graph.signature; }
+
+  std::string parameters() const {
+    std::vector<std::string> names;
+    for (auto &symbol : signature().symbols)
+      names.push_back(symbol.name);
+    return "[" + join(names) + "] -> ";
+  }
+  std::string taskOf(unsigned k) const { return "C" + num(k) + "[" + join(graph.coordList(k)) + "]"; }
+  std::string extentOf(ir::RepeatOp repeat) const {
+    if (auto n = ir::constantOf(repeat.getExtent()))
+      return num(*n);
+    return signature().symbols[signature().symbolOf(repeat.getExtent())].name;
+  }
+  std::string text(Generation g, const EarlyRows::Tensor &tensor) const {
+    std::string s = num(g.constant);
+    if (g.perIteration)
+      s += " + " + num(g.perIteration) + " * l0";
+    if (g.perRepeat)
+      s += " + " + num(g.perRepeat) + " * " + extentOf(tensor.repeat);
+    return "(" + s + ")";
+  }
+  isl::set tasksWhere(unsigned k, const std::string &condition) const {
+    return isl::set(tasks.ctx(), parameters() + "{ " + taskOf(k) + " : " + condition + " }");
+  }
+
+  /// The accessed elements, in the place of a generation.
+  isl::map inPlace(unsigned k, const isl::map &elements, const std::string &generation, unsigned places) const {
+    isl::map place = mapOf(tasks.ctx(), parameters() + "{ " + taskOf(k) + " -> [p] : p = " + generation + " mod " +
+                                            num(placeCount) + " }");
+    isl::map both =
+        isl::manage(checked(tasks.ctx(), isl_map_flat_range_product(place.release(), isl::map(elements).release())));
+    std::string name = "M" + num(places);
+    return isl::manage(checked(tasks.ctx(), isl_map_set_tuple_name(both.release(), isl_dim_out, name.c_str())));
+  }
+
+  void addPlaces(unsigned memory, const EarlyRows::Tensor &tensor) {
+    unsigned places = tasks.memories.size();
+    Memory added = tasks.memories[memory];
+    isl::set which(tasks.ctx(), "{ [p] : 0 <= p < " + num(placeCount) + " }");
+    isl::set shape =
+        isl::manage(checked(tasks.ctx(), isl_set_flat_product(which.release(), isl::set(added.shape).release())));
+    std::string tuple = "M" + num(places);
+    added.shape = isl::manage(checked(tasks.ctx(), isl_set_set_tuple_name(shape.release(), tuple.c_str())));
+    added.name += " (places)";
+    tasks.memories.push_back(added);
+    for (unsigned k = 0; k < tasks.calls.size(); ++k) {
+      Generation generation = early.generationOf(graph, k, tensor);
+      bool isWriter = llvm::is_contained(tensor.writers, k);
+      bool isReader = early.isEarly(k) && llvm::is_contained(early.readers[k].memories, memory);
+      std::vector<Access> accesses;
+      for (const Access &access : tasks.calls[k].accesses) {
+        if (access.memory != (int)memory || !(access.write ? isWriter : isReader)) {
+          accesses.push_back(access);
+          continue;
+        }
+        Access in = access;
+        in.memory = (int)places;
+        in.write = false;
+        if (isWriter) {
+          Generation mine{generation.constant + 1, generation.perIteration, generation.perRepeat};
+          Generation next{generation.constant + 2, generation.perIteration, generation.perRepeat};
+          in.relation = inPlace(k, access.relation, text(mine, tensor), places);
+          accesses.push_back(in);
+          in.write = true;
+          in.relation = inPlace(k, access.relation, text(next, tensor), places);
+          accesses.push_back(in);
+          continue;
+        }
+        std::string found = text(generation, tensor);
+        isl::map elements = access.relation.intersect_domain(tasksWhere(k, found + " >= 0"));
+        in.relation = inPlace(k, elements, found, places);
+        accesses.push_back(in);
+        Access plain = access;
+        plain.relation = access.relation.intersect_domain(tasksWhere(k, found + " < 0"));
+        accesses.push_back(plain);
+      }
+      tasks.calls[k].accesses = std::move(accesses);
+    }
+  }
+
+  /// Hints order nothing; what is borrowed does.
+  void borrow(unsigned k, const std::vector<std::vector<EventUse>> &waits) {
+    const EarlyRows::Reader &reader = early.readers[k];
+    Call &call = tasks.calls[k];
+    std::string found = text(reader.generation, early.tensors.at(reader.memories[0]));
+    for (EventUse &use : call.waits)
+      if (early.hinted[use.event])
+        use.relation = use.relation.intersect_domain(tasksWhere(k, found + " < 0"));
+    for (const EarlyRows::Borrowed &borrowed : reader.borrowed) {
+      std::vector<std::string> at;
+      if (graph.iterations(borrowed.call))
+        at.push_back((borrowed.isFromEnd ? extentOf(early.repeatAround(reader)) : "l0") + " - " + num(borrowed.shift));
+      for (auto [c, coordinate] : llvm::enumerate(borrowed.at))
+        at.push_back(coordinate == EarlyRows::every ? "b" + num(c) : coordinate);
+      isl::map whose = mapOf(tasks.ctx(), parameters() + "{ " + taskOf(k) + " -> C" + num(borrowed.call) + "[" +
+                                              join(at) + "] : " + found + " >= 0 }");
+      for (EventUse use : waits[borrowed.call]) {
+        use.relation = whose.intersect_domain(call.domain).apply_range(use.relation);
+        call.waits.push_back(use);
+      }
+    }
+    for (Access &access : call.accesses)
+      access.afterWaits = call.waits.size();
+  }
+
+  const GraphCode &graph;
+  const EarlyRows &early;
+  TaskGraph &tasks;
+};
+
+} // namespace
+
+std::string earlyRefusal(const GraphCode &graph, const EarlyRows &early) {
+  FailureOr<Extraction> model = extractTaskGraph(graph.signature.graph);
+  if (failed(model))
+    return "its model could not be built";
+  Findings findings;
+  try {
+    Model(graph, early, model->graph).apply();
+    findings = verify(model->graph);
+  } catch (const isl::exception &error) {
+    return std::string("its order was not decided: ") + error.what();
+  }
+  if (!findings.violations.empty())
+    return "not ordered without its event: " + findings.violations[0].message;
+  if (!findings.obligations.empty())
+    return "not proved without its event: " + findings.obligations[0].text;
+  return "";
+}
+
+} // namespace evt::emit

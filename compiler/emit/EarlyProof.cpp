@@ -31,6 +31,29 @@ class Model {
 public:
   Model(const GraphCode &graph, const EarlyRows &early, TaskGraph &tasks) : graph(graph), early(early), tasks(tasks) {}
 
+  /// Why some word might be read, or written, that no generation before has cleared, or that this one does not write.
+  std::string uncovered() const {
+    for (const auto &[memory, tensor] : early.tensors) {
+      std::string name = signature().memoryName(memory);
+      isl::set written;
+      for (unsigned w : tensor.writers) {
+        isl::set elements = elementsOf(w, memory, true, tasks.calls[w].domain);
+        if (written.is_null())
+          written = elements;
+        if (!elements.is_equal(written))
+          return "not all who write " + name + " write the same of it";
+      }
+      for (unsigned k = 0; k < tasks.calls.size(); ++k)
+        if (early.isEarly(k) && llvm::is_contained(early.readers[k].memories, memory)) {
+          std::string found = text(early.readers[k].generation, tensor);
+          isl::set early = tasks.calls[k].domain.intersect(tasksWhere(k, found + " >= 0"));
+          if (!elementsOf(k, memory, false, early).is_subset(written))
+            return "more of " + name + " is read than written";
+        }
+    }
+    return "";
+  }
+
   void apply() {
     std::vector<std::vector<EventUse>> waits;
     for (const Call &call : tasks.calls)
@@ -67,6 +90,15 @@ private:
   }
   isl::set tasksWhere(unsigned k, const std::string &condition) const {
     return isl::set(tasks.ctx(), parameters() + "{ " + taskOf(k) + " : " + condition + " }");
+  }
+
+  /// What tasks of a call read or write of a memory.
+  isl::set elementsOf(unsigned k, unsigned memory, bool write, const isl::set &which) const {
+    isl::set elements = isl::set::empty(tasks.memories[memory].shape.space());
+    for (const Access &access : tasks.calls[k].accesses)
+      if (access.memory == (int)memory && access.write == write)
+        elements = elements.unite(access.relation.intersect_domain(which).range());
+    return elements.intersect_params(tasks.context);
   }
 
   /// The accessed elements, in the place of a generation.
@@ -162,7 +194,10 @@ std::string earlyRefusal(const GraphCode &graph, const EarlyRows &early) {
     return "its model could not be built";
   Findings findings;
   try {
-    Model(graph, early, model->graph).apply();
+    Model places(graph, early, model->graph);
+    if (std::string why = places.uncovered(); !why.empty())
+      return why;
+    places.apply();
     findings = verify(model->graph);
   } catch (const isl::exception &error) {
     return std::string("its order was not decided: ") + error.what();

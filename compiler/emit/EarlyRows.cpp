@@ -3,7 +3,6 @@
 #include "StreamCode.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
@@ -49,23 +48,9 @@ std::optional<unsigned> coordinateTimes(ir::DeviceOp device, Value v, int64_t fa
   return std::nullopt;
 }
 
-/// Whether `extent` steps of `size` reach `dim`.
-bool reaches(Value extent, int64_t size, OpFoldResult dim) {
-  auto steps = ir::constantOf(extent), all = getConstantIntValue(dim);
-  if (steps && all)
-    return *steps * size >= *all;
-  auto apply = extent.getDefiningOp<affine::AffineApplyOp>();
-  auto symbol = dyn_cast<Value>(dim);
-  if (!apply || !symbol || apply.getOperands().size() != 1 || apply.getOperand(0) != symbol)
-    return false;
-  AffineMap map = apply.getAffineMap();
-  MLIRContext *context = extent.getContext();
-  AffineExpr of = map.getNumDims() ? getAffineDimExpr(0, context) : getAffineSymbolExpr(0, context);
-  return map.getResult(0) == of.ceilDiv(size);
-}
-
-/// Whether the tasks of a call write the whole memory, each its box of a grid of boxes, in words that a place can have.
-bool coversInWords(const GraphCode &graph, unsigned k, unsigned memory) {
+/// Whether the tasks of a call write the memory box by box, the same ones in every iteration, in words that a place can
+/// have.
+bool writesInWords(const GraphCode &graph, unsigned k, unsigned memory) {
   ir::CallOp call = graph.signature.calls[k];
   ir::DeviceOp device = ir::calleeOf(call);
   if (llvm::count(call.getArgs(), graph.signature.memories[memory]) != 1)
@@ -90,12 +75,10 @@ bool coversInWords(const GraphCode &graph, unsigned k, unsigned memory) {
   llvm::SmallSet<unsigned, 4> used;
   for (auto [d, offset] : llvm::enumerate(store.getOffsets())) {
     int64_t size = store.getSizes()[d];
-    OpFoldResult dim = graph.memoryDim(memory, d);
-    auto whole = getConstantIntValue(dim);
-    if (ir::constantOf(offset) == 0 && whole && *whole <= size)
+    if (ir::constantOf(offset))
       continue;
     auto c = coordinateTimes(device, offset, size);
-    if (!c || !used.insert(*c).second || !reaches(call.getGrid()[*c], size, dim))
+    if (!c || !used.insert(*c).second)
       return false;
   }
   return true;
@@ -119,8 +102,8 @@ std::optional<EarlyRows::Tensor> findWriters(const GraphCode &graph, const Strea
       }
       continue; // before generation 0
     }
-    if (!coversInWords(graph, k, memory)) {
-      why = s.callName(k) + " does not write all of " + s.memoryName(memory) + ", box by box, in words";
+    if (!writesInWords(graph, k, memory)) {
+      why = s.callName(k) + " does not write " + s.memoryName(memory) + " box by box, in words";
       return std::nullopt;
     }
     tensor.writers.push_back(k);

@@ -49,6 +49,10 @@ class Tile:
     def step(self, depth):
         return 64 if not self.few else STEP if depth % STEP == 0 else 256
 
+    def own(self, name):
+        """Buffers of few and of many tokens are apart: rows that only tasks that stream touch can be read early."""
+        return f"wide_{name}" if not self.few and name in ("rb", "q", "h") else name
+
 
 def product(name, tile, arguments, extra, rows, depth, sources, epilogue, columns="%c0", grid="%t, %j"):
     """A device function: one or two products of x[t] with rows of weights, then the epilogue."""
@@ -227,7 +231,7 @@ evt.device @combine_{self.name}({', '.join(f'%{n}: {t}' for n, t in self.parts +
     def calls(self, wait, notify, lead="l, "):
         """`wait(coordinates, piece)` and `notify(coordinates)` are given the left side of their maps, which begins with `lead`."""
         operands = self.inputs + [(n, t) for _, n, t in self.weights] + (self.parts or self.outputs)
-        passed = ", ".join([f"%{n}" for n, _ in operands] + ["%l"] * self.layered)
+        passed = ", ".join([f"%{self.tile.own(n)}" for n, _ in operands] + ["%l"] * self.layered)
         types = ", ".join([t for _, t in operands] + ["index"] * self.layered)
         at = "l, t, j" if self.layered else "t, j"
         if not self.parts:
@@ -351,16 +355,19 @@ evt.graph @decode_chain(%r: {xf}, %w_qkv: {wq} {{evt.immutable}}, %w_out: {wo} {
   %c_eight = arith.constant {WIDE // 8} : index
   %c_start_wide = arith.constant {d // (2 * group)} : index
   %rb = evt.alloc(%tokens) : {x16}
+  %wide_rb = evt.alloc(%tokens) : {x16}
   %squares = evt.alloc(%tokens) : {sq}
   %wide_squares = evt.alloc(%tokens) : {wide_sq}
   %q = evt.alloc(%tokens) : {q}
+  %wide_q = evt.alloc(%tokens) : {q}
   %h = evt.alloc(%tokens) : {h}
+  %wide_h = evt.alloc(%tokens) : {h}
   %started = evt.event(%few) count({d // columns}) : !evt.event<?>
   %wide_started = evt.event(%many) count({WIDE // 8 * (d // (2 * group))}) : !evt.event<?>{few_events}{many_events}
 
   evt.call @start(%r, %rb, %squares) grid(%few, %c_start) notify(%started[(t, j) -> (t)])
     : ({xf}, {x16}, {sq})
-  evt.call @start_wide(%r, %rb, %wide_squares) grid(%many, %c_eight, %c_start_wide)
+  evt.call @start_wide(%r, %wide_rb, %wide_squares) grid(%many, %c_eight, %c_start_wide)
     notify(%wide_started[(t, i, j) -> (t)]) : ({xf}, {x16}, {wide_sq})
   evt.repeat %l to %layers {{{few_calls}{many_calls}
   }}{few_head}{many_head}

@@ -392,10 +392,13 @@ evt.graph @decode_chain(%r: memref<?x256xf32>, %w_qkv: memref<?x512x256xbf16> {e
   %c_eight = arith.constant 8 : index
   %c_start_wide = arith.constant 16 : index
   %rb = evt.alloc(%tokens) : memref<?x256xbf16>
+  %wide_rb = evt.alloc(%tokens) : memref<?x256xbf16>
   %squares = evt.alloc(%tokens) : memref<?x32xf32>
   %wide_squares = evt.alloc(%tokens) : memref<?x32xf32>
   %q = evt.alloc(%tokens) : memref<?x512xbf16>
+  %wide_q = evt.alloc(%tokens) : memref<?x512xbf16>
   %h = evt.alloc(%tokens) : memref<?x5120xbf16>
+  %wide_h = evt.alloc(%tokens) : memref<?x5120xbf16>
   %started = evt.event(%few) count(4) : !evt.event<?>
   %wide_started = evt.event(%many) count(128) : !evt.event<?>
   %pieces = arith.constant 2 : index
@@ -425,7 +428,7 @@ evt.graph @decode_chain(%r: memref<?x256xf32>, %w_qkv: memref<?x512x256xbf16> {e
 
   evt.call @start(%r, %rb, %squares) grid(%few, %c_start) notify(%started[(t, j) -> (t)])
     : (memref<?x256xf32>, memref<?x256xbf16>, memref<?x32xf32>)
-  evt.call @start_wide(%r, %rb, %wide_squares) grid(%many, %c_eight, %c_start_wide)
+  evt.call @start_wide(%r, %wide_rb, %wide_squares) grid(%many, %c_eight, %c_start_wide)
     notify(%wide_started[(t, i, j) -> (t)]) : (memref<?x256xf32>, memref<?x256xbf16>, memref<?x32xf32>)
   evt.repeat %l to %layers {
     evt.call @qkv(%rb, %squares, %w_qkv, %q, %l) grid(%few, %c_qkv)
@@ -443,23 +446,23 @@ evt.graph @decode_chain(%r: memref<?x256xf32>, %w_qkv: memref<?x512x256xbf16> {e
     evt.call @combine_down(%down_part0, %r, %rb, %squares) grid(%few, %c_down)
       wait(%down_pieces[(l, t, j) -> (l, t, j)]) notify(%added2[(l, t, j) -> (l, t)])
       : (memref<2x?x256xf32>, memref<?x256xf32>, memref<?x256xbf16>, memref<?x32xf32>)
-    evt.call @qkv_wide(%rb, %wide_squares, %w_qkv, %q, %l) grid(%many, %c_qkv_wide)
+    evt.call @qkv_wide(%wide_rb, %wide_squares, %w_qkv, %wide_q, %l) grid(%many, %c_qkv_wide)
       wait(%wide_started[(l, t, j) -> (t)], %wide_added2[(l, t, j) -> (l - 1 to l, t)]) notify(%wide_projected[(l, t, j) -> (l, t)])
       : (memref<?x256xbf16>, memref<?x32xf32>, memref<?x512x256xbf16>, memref<?x512xbf16>, index)
-    evt.call @out_wide(%q, %w_out, %r, %rb, %wide_squares, %l) grid(%many, %c_out_wide)
+    evt.call @out_wide(%wide_q, %w_out, %r, %wide_rb, %wide_squares, %l) grid(%many, %c_out_wide)
       wait(%wide_projected[(l, t, j) -> (l, t)]) notify(%wide_added1[(l, t, j) -> (l, t)])
       : (memref<?x512xbf16>, memref<?x256x256xbf16>, memref<?x256xf32>, memref<?x256xbf16>, memref<?x32xf32>, index)
-    evt.call @gate_up_wide(%rb, %wide_squares, %w_gate, %w_up, %h, %l) grid(%many, %c_gate_up_wide)
+    evt.call @gate_up_wide(%wide_rb, %wide_squares, %w_gate, %w_up, %wide_h, %l) grid(%many, %c_gate_up_wide)
       wait(%wide_added1[(l, t, j) -> (l, t)]) notify(%wide_activated[(l, t, j) -> (l, t, 0)])
       : (memref<?x256xbf16>, memref<?x32xf32>, memref<?x5120x256xbf16>, memref<?x5120x256xbf16>, memref<?x5120xbf16>, index)
-    evt.call @down_wide(%h, %w_down, %r, %rb, %wide_squares, %l) grid(%many, %c_down_wide)
+    evt.call @down_wide(%wide_h, %w_down, %r, %wide_rb, %wide_squares, %l) grid(%many, %c_down_wide)
       wait(%wide_activated[(l, t, j) -> (l, t, 0)]) notify(%wide_added2[(l, t, j) -> (l, t)])
       : (memref<?x5120xbf16>, memref<?x256x5120xbf16>, memref<?x256xf32>, memref<?x256xbf16>, memref<?x32xf32>, index)
   }
     evt.call @head(%rb, %squares, %w_head, %logits) grid(%few, %c_head)
       wait(%started[(layers, t, j) -> (t)], %added2[(layers, t, j) -> (layers - 1 to layers, t)]) 
       : (memref<?x256xbf16>, memref<?x32xf32>, memref<1000x256xbf16>, memref<?x1000xf32>)
-    evt.call @head_wide(%rb, %wide_squares, %w_head, %logits) grid(%many, %c_head_wide)
+    evt.call @head_wide(%wide_rb, %wide_squares, %w_head, %logits) grid(%many, %c_head_wide)
       wait(%wide_started[(layers, t, j) -> (t)], %wide_added2[(layers, t, j) -> (layers - 1 to layers, t)]) 
       : (memref<?x256xbf16>, memref<?x32xf32>, memref<1000x256xbf16>, memref<?x1000xf32>)
 }

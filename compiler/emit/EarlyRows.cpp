@@ -467,11 +467,11 @@ void EarlyRows::emitWaits(const GraphCode &graph, const Borrowed &borrowed, Code
   out.line("if (", first == "0" ? "" : "lane == 0 && ", "!waits_", borrowed.call, "(use, P", args, ")) return false;");
 }
 
-llvm::ArrayRef<unsigned> EarlyRows::readsEarly(const GraphCode &graph, ir::DeviceOp device) const {
+const EarlyRows::Reader *EarlyRows::readsEarly(const GraphCode &graph, ir::DeviceOp device) const {
   for (unsigned k = 0; k < readers.size(); ++k)
     if (ir::calleeOf(graph.signature.calls[k]) == device && isEarly(k))
-      return readers[k].arguments;
-  return {};
+      return &readers[k];
+  return nullptr;
 }
 
 bool EarlyRows::writesEarly(const GraphCode &graph, ir::DeviceOp device, unsigned argument) const {

@@ -74,8 +74,8 @@ struct EarlyRows {
     return parts;
   }
   bool isEarly(unsigned call) const { return !readers[call].memories.empty(); }
-  /// The arguments that the device function reads early in some call, and whether one writes this one so.
-  llvm::ArrayRef<unsigned> readsEarly(const GraphCode &graph, ir::DeviceOp device) const;
+  /// A call in which the device function reads early, if there is one, and whether it writes this argument so in one.
+  const Reader *readsEarly(const GraphCode &graph, ir::DeviceOp device) const;
   bool writesEarly(const GraphCode &graph, ir::DeviceOp device, unsigned argument) const;
 
   /// The generation of a tensor that a call finds: one less than what it writes.

@@ -157,8 +157,8 @@ private:
                graph.signature.memoryOf(table), ", {", at, "}, ", (int64_t)def.getFactor(), ")) return false;");
     } else {
       bool isHint = (size_t)e < hinted.size() && hinted[e];
-      out.line("if (!use.wait(", e, isHint ? ", P.h" : ", P.e", e, ", ", elementIndex(e, def), ", count_", e, "(P",
-               args, "))) return false;");
+      out.line("if (!use.", isHint ? "hint(" : "wait(", e, isHint ? ", P.h" : ", P.e", e, ", ", elementIndex(e, def),
+               ", count_", e, "(P", args, "))) return false;");
     }
     while (opened--)
       out.line("}");

@@ -51,11 +51,11 @@ void emitFeed(ir::DeviceOp device, const roles::StreamedProduct &product, CodeWr
 
 void emitRows(ir::DeviceOp device, const roles::StreamedProduct &product, bool isEarly, CodeWriter &out) {
   Parameters parameters(device);
-  std::string name = device.getSymName().str(), flip = isEarly ? ", reading.flip" : "";
+  std::string name = device.getSymName().str(), pieces = isEarly ? "reading.pieces(row, rows, " : "row.pieces(rows + ";
   int64_t blocks = product.blocks();
   out.line("// ", name, ", compute: the rows it multiplies, in registers");
-  out.line("EVT_FORCED void rows_", name, "(", isEarly ? "const evt::Reading &reading, " : "", "uint4 *rows",
-           parameters.list, ") {");
+  out.line("EVT_FORCED void rows_", name, "(", isEarly ? "evt::Reading &reading, " : "", "uint4 *rows", parameters.list,
+           ") {");
   out.line("const int g = evt::fragment_row(), c = evt::fragment_quarter(), warp = (int)threadIdx.x / 32;");
   IndexCode index(device, parameters, out);
   scf::ForOp loop = product.loop;
@@ -91,10 +91,10 @@ void emitRows(ir::DeviceOp device, const roles::StreamedProduct &product, bool i
            index.name(load.getOffsets().back()), ") + (warp * ", blocks, " + b) * ", layout::packedColumns, " + c * ",
            layout::laneElements, ";");
   if (!isOneRow)
-    out.line("row.pieces(rows + s * ", blocks, ", column", flip, ");");
+    out.line(pieces, "s * ", blocks, ", column);");
   out.line("}");
   if (isOneRow)
-    out.line("row.pieces(rows, column", flip, ");");
+    out.line(pieces, "0, column);");
   out.line("}");
 }
 
@@ -124,13 +124,13 @@ void emitFinish(const GraphCode &graph, const EarlyRows &early, ir::DeviceOp dev
                 const roles::StreamedProduct &product, CodeWriter &out) {
   Parameters parameters(device, "int");
   std::string name = device.getSymName().str(), why;
-  auto arguments = early.readsEarly(graph, device);
+  const EarlyRows::Reader *reader = early.readsEarly(graph, device);
   out.line("// ", name, ", compute: row values for its end");
-  out.line("EVT_FORCED void keep_", name, "(", arguments.empty() ? "" : "[[maybe_unused]] evt::Reading &reading, ",
+  out.line("EVT_FORCED void keep_", name, "(", reader ? "[[maybe_unused]] evt::Reading &reading, " : "",
            "[[maybe_unused]] float *kept", parameters.list, ") {");
   FragmentCode keep(device, parameters.names, out);
   setProduct(keep, device, product);
-  for (unsigned a : arguments)
+  for (unsigned a : reader ? llvm::ArrayRef(reader->arguments) : llvm::ArrayRef<unsigned>())
     keep.setReading(device.getBody().getArgument(a));
   keep.emitKeep();
   out.line("}");
@@ -195,49 +195,47 @@ void emitStreamTask(const GraphCode &graph, const StreamPlan &plan, unsigned k, 
            plan.shapeOf(k) + 1, ", from, ", product.stageBytes(), ", ",
            waitsEveryTime(graph, k, product) ? "true" : "false", ", rows_of", list, ");");
   out.line("}");
-  out.line("EVT_FN bool stream_waits_", k,
-           "(evt::DynamicWorker &w, const Program &P, const evt::Task &task, int part) {");
-  declareCoords(graph, k, out);
   const EarlyRows &early = plan.early;
   const EarlyRows::Reader &reader = early.readers[k];
   bool isEarly = early.isEarly(k);
+  out.line("EVT_FN bool stream_waits_", k,
+           "(evt::DynamicWorker &w, const Program &P, const evt::Task &task, int part) {");
+  declareCoords(graph, k, out);
   if (isEarly) {
     out.line("const int64_t generation = ", early.code(graph, early.tensors.at(reader.memories[0]), reader.generation),
              ";");
+    out.line("if (generation >= 0) {");
+    out.line("evt::Looking use{w};");
+    out.line("const int64_t lane = threadIdx.x % 32;");
     for (auto [i, borrowed] : llvm::enumerate(reader.borrowed)) {
-      out.line("if (part == ", i + 1, " && generation >= 0) {");
-      out.line("evt::Asking use{w};");
-      out.line("const int64_t lane = threadIdx.x % 32;");
+      out.line("if (part == ", i + 1, ") {");
       early.emitWaits(graph, borrowed, out);
       out.line("}");
     }
+    out.line("return part || hints_", k, "(use, P", list, ");");
+    out.line("}");
   }
   out.line("if (part) return true;");
   out.line("evt::Polling use{w};");
-  if (isEarly)
-    out.line("if (generation >= 0) return hints_", k, "(use, P", list, ");");
   out.line("return waits_", k, "(use, P", list, ");");
   out.line("}");
   out.line("EVT_FORCED uint32_t stream_open_", k,
            "([[maybe_unused]] evt::DynamicWorker &w, const Program &P, const evt::Task &task, "
            "uint4 (&rows)[row_pieces], float *kept) {");
   declareCoords(graph, k, out);
-  if (!early.readsEarly(graph, ir::calleeOf(call)).empty()) {
+  if (early.readsEarly(graph, ir::calleeOf(call))) {
     std::string generation = "-1";
     if (isEarly)
       generation = "dynamic ? -1 : " + early.code(graph, early.tensors.at(reader.memories[0]), reader.generation);
     out.line("const int64_t generation = ", generation, ";");
     for (unsigned m : reader.memories)
       out.line("const auto m", m, " = evt::early_memory(P.m", m, ", P.y", m, ", generation);");
-    out.line("return evt::read_rows(");
-    out.line("    generation >= 0,");
-    out.line("    [&](evt::Reading &reading) {");
+    out.line("return evt::read_rows<", product.stages * product.blocks(), ">(");
+    out.line("    generation >= 0, rows,");
     std::string seen = argumentList(graph, k, reader.memories);
-    out.line("rows_", device, "(reading, rows", seen, ");");
-    out.line("keep_", device, "(reading, kept", seen, ");");
-    out.line("reading.look<", product.stages * product.blocks(), ">(rows);");
-    out.line("},");
-    out.line("    [&] { evt::Asking use{w}; waits_", k, "(use, P", list, "); });");
+    out.line("    [&](evt::Reading &reading) { rows_", device, "(reading, rows", seen, "); },");
+    out.line("    [&](evt::Reading &reading) { keep_", device, "(reading, kept", seen, "); },");
+    out.line("    [&] { evt::Looking use{w}; waits_", k, "(use, P", list, "); });");
   } else {
     out.line("keep_", device, "(kept", args, ");");
     out.line("rows_", device, "(rows", args, ");");
@@ -324,7 +322,7 @@ void emitStreamBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter
     ir::DeviceOp device = ir::calleeOf(graph.signature.calls[k]);
     if (plan.calls[k].form == TaskForm::streamed && streamed.insert(device).second) {
       emitFeed(device, *plan.calls[k].product, out);
-      emitRows(device, *plan.calls[k].product, !plan.early.readsEarly(graph, device).empty(), out);
+      emitRows(device, *plan.calls[k].product, plan.early.readsEarly(graph, device) != nullptr, out);
       emitFinish(graph, plan.early, device, *plan.calls[k].product, out);
       out.line();
     } else if (plan.calls[k].form == TaskForm::onCompletion && inlined.insert(device).second) {

@@ -109,7 +109,7 @@ template <class Kernel, class Program, class Launch> struct Block {
   }
 
   __device__ __forceinline__ static void init(BlockState &block, State &stream, Tiles &tiles) {
-    block.dead = block.records = 0;
+    block.dead = block.records = block.reports = 0;
     for (const Counter *&seen : block.seen)
       seen = nullptr;
     for (int s = 0; s < BlockState::slots; ++s) {
@@ -349,11 +349,15 @@ __device__ __forceinline__ void multiply_stream(Ring &ring, Results &results, co
   results.put(sums);
 }
 
-/// Waits of any thread, remembered and reported by nobody.
-struct Asking : Blocking<Asking> {
+/// Waits of early readers, any thread's, and when looking for rows is worth while: when all but as many tasks as there
+/// are blocks have told that theirs are there. What is missing then arrives while the others' are read.
+struct Looking : Blocking<Looking> {
   using Blocking::Blocking;
-  __device__ bool wait(std::uint32_t, const Counter *counters, std::int64_t element, std::int64_t count) {
-    return w.await_quietly(counters, element, (std::uint32_t)most(count, 0));
+  __device__ bool wait(std::uint32_t event, const Counter *counters, std::int64_t element, std::int64_t count) {
+    return w.await_beside(event, counters, element, (std::uint32_t)most(count, 0));
+  }
+  __device__ bool hint(std::uint32_t event, const Counter *counters, std::int64_t element, std::int64_t count) {
+    return wait(event, counters, element, count - w.workers);
   }
 };
 

@@ -62,6 +62,15 @@ __device__ inline const T *packed(const Memory<T, Rank> &m, const std::int64_t (
 __device__ inline int fragment_row() { return (int)threadIdx.x % 32 / 4; }
 __device__ inline int fragment_quarter() { return (int)threadIdx.x % 4; }
 
+/// Whether one of these words is not there (device/common/early.h).
+template <int Count> __device__ __forceinline__ bool is_missing(const std::uint32_t (&words)[Count]) {
+  std::uint32_t least = words[0];
+#pragma unroll
+  for (int i = 1; i < Count; ++i)
+    least = least < words[i] ? least : words[i];
+  return least == 0;
+}
+
 /// A row of memory, for reading pieces of 8 elements; zero outside.
 template <class T> struct Row {
   const T *data; // null: the row is outside
@@ -94,14 +103,24 @@ template <class T> struct Row {
       if (0 <= column[i] && column[i] < columns)
         to[i] = __ldcg(reinterpret_cast<const uint4 *>(data + column[i]));
   }
-  /// The same from a memory that may be an early one: only loads; `flip` outside.
+  /// The same from a memory that may be an early one. The first time it is asked which pieces are inside; `missing` has
+  /// a bit for each that is to be loaded. Columns differ by constants, which the addresses then do, too.
+  template <int Count> __device__ __forceinline__ std::uint32_t inside(const int (&column)[Count]) const {
+    static_assert(Count <= 32);
+    std::uint32_t pieces = 0;
+#pragma unroll
+    for (int i = 0; i < Count; ++i)
+      pieces |= (std::uint32_t)(0 <= column[i] && column[i] < columns) << i;
+    return data ? pieces : 0;
+  }
   template <int Count>
-  __device__ __forceinline__ void pieces(uint4 *to, const int (&column)[Count], std::uint32_t flip) const {
+  __device__ __forceinline__ void pieces(uint4 *to, const int (&column)[Count], std::uint32_t missing) const {
+    const T *first = data + column[0];
 #pragma unroll
     for (int i = 0; i < Count; ++i) {
-      std::uint32_t words[4] = {flip, flip, flip, flip};
-      ptx::load_relaxed(words, reinterpret_cast<const std::uint32_t *>(data + column[i]),
-                        data && 0 <= column[i] && column[i] < columns);
+      std::uint32_t words[4] = {to[i].x, to[i].y, to[i].z, to[i].w};
+      ptx::load_relaxed(words, reinterpret_cast<const std::uint32_t *>(first + (column[i] - column[0])),
+                        missing & 1u << i);
       to[i] = {words[0], words[1], words[2], words[3]};
     }
   }
@@ -113,23 +132,30 @@ struct EarlyWords {
   __device__ __forceinline__ static void store(std::uint32_t *to, std::uint32_t word) { ptx::store_relaxed(to, word); }
 };
 
-/// How rows are read: early from a place, or from the tensor itself (`flip` is 0), and whether all of them were there.
-/// What is not loaded because it is outside is `flip`, so it is there and 0.
+/// How rows are read: early from a place, or from the tensor itself (`flip` is 0).
 struct Reading {
   std::uint32_t flip;
-  bool there = true;
-  template <int Count> __device__ __forceinline__ void look(const std::uint32_t (&words)[Count]) {
-    std::uint32_t least = ~0u;
+  std::uint32_t missing = 0; // pieces of rows, a bit each
+  bool first = true, there = true;
+
+  /// Pieces of a row, the first of which is number `at` of all.
+  template <class T, int Count>
+  __device__ __forceinline__ void pieces(const Row<T> &row, uint4 *rows, int at, const int (&column)[Count]) {
+    if (first) { // what is outside is there, and 0
+      missing |= row.inside(column) << at;
 #pragma unroll
-    for (int i = 0; i < Count; ++i)
-      least = least < words[i] ? least : words[i];
-    there &= least != 0 || flip == 0;
+      for (int i = 0; i < Count; ++i)
+        rows[at + i] = {flip, flip, flip, flip};
+    }
+    row.pieces(rows + at, column, missing >> at);
   }
-  /// Rows are flipped later, by `flip_rows`: in the code of each call that would cost registers.
+  /// What was there stays.
   template <int Count> __device__ __forceinline__ void look(const uint4 *pieces) {
+    std::uint32_t now = 0;
 #pragma unroll
     for (int i = 0; i < Count; ++i)
-      look({pieces[i].x, pieces[i].y, pieces[i].z, pieces[i].w});
+      now |= (std::uint32_t)is_missing({pieces[i].x, pieces[i].y, pieces[i].z, pieces[i].w}) << i;
+    missing = flip ? now : 0;
   }
 };
 
@@ -148,25 +174,31 @@ __device__ __forceinline__ Memory<T, Rank> early_memory(Memory<T, Rank> m, const
   return m;
 }
 
-/// Compute, a warp: `read(reading)` until all of it is there, or, without `is_early`, once. Returns how the rows are to
-/// be flipped.
-template <class Read, class Events>
-__device__ __forceinline__ std::uint32_t read_rows(bool is_early, Read read, Events events) {
+/// Compute, a warp: `read(reading)` until all of its `Pieces` of rows are there, and `find(reading)` until all that row
+/// values come from is; without `is_early`, once. Returns how the rows are to be flipped.
+template <int Pieces, int Most, class Read, class Find, class Events>
+__device__ __forceinline__ std::uint32_t read_rows(bool is_early, uint4 (&rows)[Most], Read read, Find find,
+                                                   Events events) {
   constexpr int tries = 64;
-  const std::uint32_t flip = is_early ? early_flip : 0;
-  read_early(
-      tries,
-      [&] {
-        Reading reading{flip};
-        read(reading);
-        return __all_sync(~0u, reading.there);
-      },
-      [&] {
-        if (threadIdx.x % 32 == 0)
-          events();
-        __syncwarp();
-      });
-  return flip;
+  Reading reading{is_early ? early_flip : 0};
+  bool found = false;
+  const auto all = [&] {
+    read(reading);
+    reading.first = false;
+    if (!found) {
+      reading.there = true;
+      find(reading);
+      found = __all_sync(~0u, reading.there);
+    }
+    reading.look<Pieces>(rows);
+    return __all_sync(~0u, !reading.missing) && found;
+  };
+  read_early(tries, all, [&] {
+    if (threadIdx.x % 32 == 0)
+      events();
+    __syncwarp();
+  });
+  return reading.flip;
 }
 
 /// sums[f] = this warp's share of rows times fragment f of weights, along `Steps` stages of `Blocks` pieces each. The
@@ -406,7 +438,7 @@ __device__ __forceinline__ T reduce_row(const Memory<T, Rank> &m, const int (&at
       words[i][0] = ptx::load_relaxed(row + i * 32);
 #pragma unroll
   for (int i = 0; i < each / step; ++i)
-    reading.look(words[i]);
+    reading.there &= !is_missing(words[i]) || reading.flip == 0;
   return detail::reduce_lanes<Op, each>(
       [&](int i) { return __builtin_bit_cast(T, words[i / step][i % step] ^ reading.flip); });
 }

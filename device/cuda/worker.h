@@ -86,6 +86,7 @@ struct BlockState {
   std::uint32_t last;              // this block was the last to leave
   std::uint32_t dead;              // compute runs no more tasks: the launch is being aborted
   std::uint32_t records;           // of the trace
+  std::uint32_t reports;           // one of several that wait beside each other tells what for
 };
 
 /// Numbers runs of tasks that have the same rows and events.
@@ -218,12 +219,20 @@ public:
     return ptx::load_acquire(&counters[element].value) >= count ||
            detail::block_until(launch, id, event, &counters[element].value, element, count);
   }
-  /// The same for any thread, which neither remembers nor reports. Not a call: what is in registers stays there.
-  __device__ __forceinline__ bool await_quietly(const Counter *counters, std::int64_t element,
-                                                std::uint32_t count) const {
-    for (std::uint32_t spin = 1; ptx::load_acquire(&counters[element].value) < count; ++spin)
-      if (spin % 256 == 0 && aborted())
+  /// The same for threads of a block that wait beside each other: one of them reports.
+  __device__ __forceinline__ bool await_beside(std::uint32_t event, const Counter *counters, std::int64_t element,
+                                               std::uint32_t count) const {
+    for (std::uint32_t spin = 1; ptx::load_acquire(&counters[element].value) < count; ++spin) {
+      if (spin % 256)
+        continue;
+      if (aborted())
         return false;
+      if (atomicExch(&block->reports, 1u))
+        continue;
+      const bool passed = detail::block_until(launch, id, event, &counters[element].value, element, count);
+      atomicExch(&block->reports, 0u);
+      return passed;
+    }
     return true;
   }
   /// Adds one notification and returns how many the element has now.

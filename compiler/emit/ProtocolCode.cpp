@@ -228,7 +228,8 @@ void emitNotifies(const GraphCode &graph, const std::vector<bool> &proved, const
     if (e < proved.size() && proved[e]) {
       // Nobody needs the sum of a count that is known to be right, except who looks for its end.
       out.line("if constexpr (!Use::dynamic) {");
-      out.line("evt::Worker::signal(P.e", e, " + element);");
+      bool isEarly = e < hinted.size() && hinted[e];
+      out.line(isEarly ? "evt::signal_early(use, P.e" : "evt::Worker::signal(P.e", e, " + element);");
       out.line("} else if (evt::Worker::arrive(P.e", e, " + element) == count_", e, "(P", args, ")) {");
       out.line("complete_", e, "(use.w, P", args, ");");
       out.line("}");

@@ -174,9 +174,14 @@ void declareCoords(const GraphCode &graph, unsigned k, CodeWriter &out) {
     out.line("[[maybe_unused]] const int64_t ", c, " = task.coord[", d, "];");
 }
 
-std::string notifyLambda(const GraphCode &graph, unsigned k) {
+/// Notifies of an epilogue. They can be owed where control hands the next task over whatever happens: it does not wait
+/// for the guard of a ragged call, nor, as the loader of tiles, for a task's events.
+std::string notifyLambda(const GraphCode &graph, const StreamPlan &plan, unsigned k) {
   std::string list = graph.coordNames(k), call = "notifies_" + num(k) + "(use, P" + list + ");";
-  return "[&] { if constexpr (dynamic) { evt::Triggering use{w}; " + call + " } else { evt::Polling use{w}; " + call +
+  bool isGuarded =
+      llvm::any_of(graph.signature.calls, [](ir::CallOp op) { return op.isRagged() && op.getRaggedGuard(); });
+  std::string use = isGuarded ? "evt::Polling" : plan.tiles() ? "evt::OwingUnless<Tiles>" : "evt::Owing";
+  return "[&] { if constexpr (dynamic) { evt::Triggering use{w}; " + call + " } else { " + use + " use{w}; " + call +
          " } }";
 }
 
@@ -253,7 +258,7 @@ void emitStreamTask(const GraphCode &graph, const StreamPlan &plan, unsigned k, 
   call.getProtocol().walk([&](ir::NotifyOp n) { notify = n; });
   auto inlined = notify ? plan.onCompletion.find(graph.signature.eventOf(notify.getEvent())) : plan.onCompletion.end();
   if (inlined == plan.onCompletion.end()) {
-    out.line(end, notifyLambda(graph, k), ");");
+    out.line(end, notifyLambda(graph, plan, k), ");");
   } else {
     auto [e, m] = *inlined;
     auto locals = graph.locals(k);
@@ -351,8 +356,8 @@ void emitStreamTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter 
     ir::CallOp op = graph.signature.calls[k];
     out.line("fragment_", op.getCallee().str(), "(", args.substr(2), placeList(graph, plan.early, k), ");");
     out.line("const int64_t task = ", task, ";");
-    out.line("evt::end_task<dynamic>(w, ", k, ", task, P.c", k, "_first + task, now, now, ", notifyLambda(graph, k),
-             ");");
+    out.line("evt::end_task<dynamic>(w, ", k, ", task, P.c", k, "_first + task, now, now, ",
+             notifyLambda(graph, plan, k), ");");
     out.line("}");
   }
   for (unsigned k = 0; k < plan.calls.size(); ++k)

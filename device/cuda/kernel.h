@@ -16,6 +16,7 @@
 #include "device/common/protocol.h"
 
 #include <new>
+#include <type_traits>
 
 namespace evt {
 
@@ -112,6 +113,8 @@ template <class Kernel, class Program, class Launch> struct Block {
     block.dead = block.records = block.reports = 0;
     for (const Counter *&seen : block.seen)
       seen = nullptr;
+    for (Owed &owed : block.owed)
+      owed = {nullptr, 0};
     for (int s = 0; s < BlockState::slots; ++s) {
       ptx::barrier_init(ptx::barriers_at(block.full)[s], 1);
       ptx::barrier_init(ptx::barriers_at(block.empty)[s], compute_warps + (streams ? loaders + epilogue_warps : 0));
@@ -252,10 +255,14 @@ template <class Kernel, class Program, class Launch> struct Block {
   __device__ __forceinline__ void finish() const {
     Results results = open_results();
     const std::uint32_t mine = threadIdx.x / 32 - epilogue_first;
+    std::uint32_t key = 0;
     for (;; w.tasks.advance()) {
       const Task &task = w.next_task();
+      if (threadIdx.x % 32 == 0 && (task.call == Task::none || !task.shape || task.key != key))
+        w.settle();
       if (task.call == Task::none)
         break;
+      key = task.key;
       if (task.shape) {
         if (task.finisher == mine) {
           w.tasks.await_begun();
@@ -360,6 +367,15 @@ struct Looking : Blocking<Looking> {
     return wait(event, counters, element, count - w.workers);
   }
 };
+
+/// Notifies of the epilogue, a lane. Those of events that rows are read ahead of are owed until the warp's next task
+/// has other rows: whoever waits for them is a phase behind.
+struct Owing : Blocking<Owing> {
+  using Blocking::Blocking;
+};
+template <bool Not> using OwingUnless = std::conditional_t<Not, Polling, Owing>;
+template <class Use> __device__ __forceinline__ void signal_early(Use &, Counter *counter) { Worker::signal(counter); }
+__device__ __forceinline__ void signal_early(Owing &use, Counter *counter) { use.w.owe(counter); }
 
 /// The end of a task that streams, by one epilogue warp: `body` has stored everything; then its notifies by one lane.
 template <bool Dynamic, class Notifies>

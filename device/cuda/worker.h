@@ -75,6 +75,12 @@ inline constexpr int compute_barrier = 1; // 0 is the whole block's
 inline constexpr int compute_registers = 168, other_registers = 88;
 static_assert(compute_threads * compute_registers + (block_threads(true) - compute_threads) * other_registers <= 65536);
 
+/// Notifies that an epilogue warp has put off.
+struct Owed {
+  Counter *counter;
+  std::uint32_t count;
+};
+
 /// The part of a block's shared memory that is the same in every kernel.
 struct BlockState {
   static constexpr int slots = 16;
@@ -83,10 +89,11 @@ struct BlockState {
   Task tasks[slots];
   static constexpr int remembered = 32;
   const Counter *seen[remembered]; // by the leading compute thread: elements found complete
-  std::uint32_t last;              // this block was the last to leave
-  std::uint32_t dead;              // compute runs no more tasks: the launch is being aborted
-  std::uint32_t records;           // of the trace
-  std::uint32_t reports;           // one of several that wait beside each other tells what for
+  Owed owed[epilogue_warps];
+  std::uint32_t last;    // this block was the last to leave
+  std::uint32_t dead;    // compute runs no more tasks: the launch is being aborted
+  std::uint32_t records; // of the trace
+  std::uint32_t reports; // one of several that wait beside each other tells what for
 };
 
 /// Numbers runs of tasks that have the same rows and events.
@@ -241,6 +248,20 @@ public:
   }
   /// Adds one notification to a counter whose count is proved: nobody needs to know the sum.
   __device__ static void signal(Counter *counter) { ptx::reduce_release(&counter->value, 1); }
+  /// An epilogue warp, one lane: adds it later, with all others of that counter that come one after the other.
+  __device__ __forceinline__ void owe(Counter *counter) {
+    Owed &owed = block->owed[threadIdx.x / 32 % epilogue_warps];
+    if (owed.counter != counter)
+      settle();
+    owed.counter = counter;
+    ++owed.count;
+  }
+  __device__ __forceinline__ void settle() {
+    Owed &owed = block->owed[threadIdx.x / 32 % epilogue_warps];
+    if (owed.count)
+      ptx::reduce_release(&owed.counter->value, owed.count);
+    owed.count = 0;
+  }
   /// Tells early readers when to look. Orders nothing.
   __device__ static void hint(Counter *counter) { ptx::reduce_relaxed(&counter->value, 1); }
   __device__ void notifies(std::uint32_t, std::int64_t) const {}

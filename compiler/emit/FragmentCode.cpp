@@ -373,7 +373,18 @@ void FragmentCode::emitEarlyLoads() {
     need(need, store.getTile());
   for (auto load : device.getBody().front().getOps<ir::LoadOp>()) {
     RankedTensorType t = tileType(load.getTile());
-    if (!isFragmentTile(t) || !needed.contains(load.getTile()))
+    if (!needed.contains(load.getTile()))
+      continue;
+    // One value a column, the same for all rows.
+    auto isRepeated = [](Operation *user) {
+      auto broadcast = dyn_cast<linalg::BroadcastOp>(user);
+      return broadcast && broadcast.getDimensions() == ArrayRef<int64_t>{0};
+    };
+    if (t.getRank() == 1 && t.getDimSize(0) % 8 == 0 && t.getDimSize(0) <= mostColumns && !load.getTable() &&
+        llvm::all_of(load->getUsers(), isRepeated))
+      for (int64_t n = 0; n < t.getDimSize(0) / 4; ++n)
+        element(load.getTile(), columnOf(n));
+    if (!isFragmentTile(t))
       continue;
     for (int64_t n = 0; n < t.getDimSize(1) / 4; ++n) {
       SmallVector<std::string> index{"g", columnOf(n)};

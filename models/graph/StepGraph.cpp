@@ -98,6 +98,8 @@ private:
       declare(w + "x", f32, {dyn, d});
       declare(w + "xb", bf16, {dyn, d});
       declare(w + "squares", f32, {dyn, d / way.rowsOf(d, 1, true)});
+      // The same once more, for @last: what only products read, they read early (docs/design/cuda.md).
+      declare(w + "last_squares", f32, {dyn, d / way.rowsOf(d, 1, true)});
       declare(w + "cosines", f32, {dyn, half});
       declare(w + "sines", f32, {dyn, half});
       declare(w + "q", bf16, {dyn, queries});
@@ -159,7 +161,7 @@ private:
 
   /// Writes new columns of the residual stream: x itself, what products read of it, and the sum of their squares.
   void storeStream(TileScope &s, const Way &way, Tile value, Index token, Index column, Index number,
-                   const std::string &norm, Index row) {
+                   const std::string &norm, Index row, bool isLast) {
     const int64_t tokens = value.shape()[0], columns = value.shape()[1];
     const std::string &w = way.prefix;
     Tile weights = s.broadcast(s.load(s[norm], {row, column}, {columns}), {tokens, columns}, {0});
@@ -167,6 +169,8 @@ private:
     s.store(value, s[w + "x"], {token, column});
     s.store(s.convert(value * weights, bf16), s[w + "xb"], {token, column});
     s.store(squares, s[w + "squares"], {token, number}, {.sizes = {tokens, 1}});
+    if (isLast)
+      s.store(squares, s[w + "last_squares"], {token, number}, {.sizes = {tokens, 1}});
   }
 
   static Tile silu(TileScope &s, Tile t) { return t / (s.math("exp", -t) + 1.0); }
@@ -292,7 +296,7 @@ private:
         const int64_t tokens = sums[0].shape()[0], rows = sums[0].shape()[1];
         Tile value = sums[0] + s.load(s[way.prefix + "x"], {token, row}, {tokens, rows});
         Index layer = s["layer"];
-        storeStream(s, way, value, token, row, task, norm, ahead ? layer + ahead : layer);
+        storeStream(s, way, value, token, row, task, norm, ahead ? layer + ahead : layer, ahead != 0);
       };
     };
     const std::vector<std::string> stream = {w + "x", w + "xb", w + "squares"};
@@ -307,14 +311,14 @@ private:
                      {w + "h"}, [&](TileScope &s, std::vector<Tile> sums, Index token, Index row, Index) {
                        s.store(s.convert(silu(s, sums[0]) * sums[1], bf16), s[w + "h"], {token, row});
                      });
-    made.down = makeOperator("down", way, way.rowsOf(d, 1, true), w + "h", "", {"down"}, with(stream, "attn_norm"),
-                             add("attn_norm", 1));
-    made.last = make(w + "last", {w + "x", w + "squares", "attn_norm", "last", w + "last_xb"}, false, {"r", "j"},
+    made.down = makeOperator("down", way, way.rowsOf(d, 1, true), w + "h", "", {"down"},
+                             with(with(stream, w + "last_squares"), "attn_norm"), add("attn_norm", 1));
+    made.last = make(w + "last", {w + "x", w + "last_squares", "attn_norm", "last", w + "last_xb"}, false, {"r", "j"},
                      [&](TileScope &s) {
-                       const int64_t groups = types.at(w + "squares").shape[1], columns = lastColumns();
+                       const int64_t groups = types.at(w + "last_squares").shape[1], columns = lastColumns();
                        Index row = s["r"], column = s["j"] * columns;
                        Tile x = s.load(s[w + "x"], {row, column}, {1, columns}, {.table = s["last"]});
-                       Tile squares = s.load(s[w + "squares"], {row, 0}, {1, groups}, {.table = s["last"]});
+                       Tile squares = s.load(s[w + "last_squares"], {row, 0}, {1, groups}, {.table = s["last"]});
                        Tile mean = s.reduce(Combine::add, squares, {1}) * (1.0 / (double)d);
                        Tile root = s.broadcast(s.math("rsqrt", mean + model.normEpsilon), {1, columns}, {1});
                        Tile weights = s.load(s["attn_norm"], {s.dim(s["attn_norm"], 0) - 1, column}, {1, columns});
@@ -704,7 +708,7 @@ private:
   void prepare(GraphScope &g, const Way &way, const Devices &made, Index tokens, Index requests, Index layers,
                Index splits, const Sizes &sizes) {
     const std::string &w = way.prefix;
-    for (const char *name : {"x", "xb", "squares", "cosines", "sines", "q", "attention", "h"})
+    for (const char *name : {"x", "xb", "squares", "last_squares", "cosines", "sines", "q", "attention", "h"})
       alloc(g, w + name, {tokens});
     if (model.hasQkNorm)
       alloc(g, w + "q_squares", {tokens});
@@ -837,7 +841,13 @@ private:
     auto [afterMerge, thenAdded1] = each("merged", "added1");
     auto [afterAdded1, unused] = each("added1", "added1");
     auto [unused2, thenAdded2] = each("added2", "added2");
-    call(g, made.out, w + "out", sizes.tiles, layers, layer, afterMerge, thenAdded1);
+    // It also adds to what the layer before wrote; products that read rows early leave it to others to wait for that.
+    auto afterBoth = [&](Protocol &p, Index tile, Index piece) {
+      if (way.streams)
+        waitForStream(p, way, layer, tile);
+      afterMerge(p, tile, piece);
+    };
+    call(g, made.out, w + "out", sizes.tiles, layers, layer, afterBoth, thenAdded1);
     const int64_t perPiece = this->perPiece(way, made);
     Event activated = events.at(w + "activated");
     call(g, made.gateUp, w + "gate_up", sizes.tiles, layers, layer, afterAdded1,

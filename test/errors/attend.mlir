@@ -1,4 +1,5 @@
-// RUN: evt-opt %s --split-input-file --verify-diagnostics
+// Attention over a paged cache.
+// RUN: %evt-opt %s -split-input-file -verify-diagnostics
 
 evt.device @d(%k: memref<?x?x2x64xf32>, %pages: memref<?x?xi32>) grid(%i) {
   %q = arith.constant dense<1.0> : tensor<4x64xbf16>
@@ -46,4 +47,18 @@ evt.device @d(%k: memref<?x?x2x64xbf16>, %pages: memref<?x?xi32>) grid(%i) {
   // expected-error @below {{'evt.attend' op result must be f32 of the query's shape, found 'tensor<4x32xf32>' for 'tensor<4x64xbf16>'}}
   %m, %l, %a = evt.attend %q scaled %s over %k, %k[%i, %pages[%i], %i] from %i to %i pages of 8
     : tensor<4x64xbf16>, memref<?x?x2x64xbf16>, memref<?x?xi32> -> tensor<4x32xf32>
+}
+
+// -----
+
+evt.device @d(%m: memref<?x?x?x4xf32>, %a: memref<?x?x?x8x64xf32>) grid(%i) {
+  // expected-error @below {{'evt.merge' op result must be f32 with the parts' rows and columns, found 'tensor<8x64xf32>'}}
+  %o = evt.merge %m, %m, %a[%i, %i] parts %i : memref<?x?x?x4xf32>, memref<?x?x?x8x64xf32> -> tensor<8x64xf32>
+}
+
+// -----
+
+evt.device @d(%m: memref<?x?x4xf32>, %a: memref<?x?x?x8x64xf32>) grid(%i) {
+  // expected-error @below {{'evt.merge' op parts must be f32, [i, j, part, row] and [i, j, part, row, column], found 'memref<?x?x4xf32>'}}
+  %o = evt.merge %m, %m, %a[%i, %i] parts %i : memref<?x?x4xf32>, memref<?x?x?x8x64xf32> -> tensor<8x64xf32>
 }

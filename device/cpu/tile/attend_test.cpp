@@ -52,8 +52,8 @@ template <class T, std::int64_t R, std::int64_t D, std::int64_t Page> struct Cas
     std::vector<float> m(R, NAN), sum(R, NAN), acc(R * D, NAN);
     const CacheRow at{layer, request, head};
     if (normed)
-      attend<R, D, Page>(w, m.data(), sum.data(), acc.data(), query.data(), scales.data(), k, v, p, Squares<parts>{s, 0.25f},
-                         at, begin, end);
+      attend<R, D, Page>(w, m.data(), sum.data(), acc.data(), query.data(), scales.data(), k, v, p,
+                         Squares<parts>{s, 0.25f}, at, begin, end);
     else
       attend<R, D, Page>(w, m.data(), sum.data(), acc.data(), query.data(), scales.data(), k, v, p, NoSquares{}, at,
                          begin, end);

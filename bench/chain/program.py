@@ -5,7 +5,7 @@ SwiGLU between them, and the head; no attention. Any dimensions; tokens and laye
     program.py --hidden 4096 --qkv 6144 --feed-forward 12288 --vocabulary 151936 > chain.mlir
     program.py --model qwen3-8b > chain.mlir
 
-Up to 8 tokens: a task multiplies a tile of 8 with 8 rows of weights, streaming them along K. More: tiles of 64 with as many rows as
+Up to 8 tokens: a task multiplies a tile of 8 with 8 rows of weights, streaming them along K. More: tiles of 128 with as many rows as
 occupy all SMs, on the tensor cores. One program has both, and the number of tokens leaves one of them without tasks. Norms are
 applied where a product ends: who writes the residual stream x stores the sum of squares of its columns (`squares`), and a
 product of normed values multiplies its sums with the root at the end. For few tokens the down projection's K is split into two or
@@ -16,8 +16,8 @@ of more than 6144 is split, too: the rows of a product that streams are kept in 
 import argparse
 
 STEP = 512  # columns of a stage: 8 KB of weights
-WIDE = 64   # tokens of a tile, when there are more than 8
-MOST_ROWS = 96  # of weights, that these are multiplied with: sums and what follows them stay in registers
+WIDE = 128  # tokens of a tile, when there are more than 8
+MOST_ROWS = 192  # of weights, that these are multiplied with: sums and what follows them stay in registers
 
 MODELS = {"qwen3-8b": (4096, 6144, 12288, 151936), "llama-3.2-1b": (2048, 3072, 8192, 128256),
           "qwen3-0.6b": (1024, 4096, 3072, 151936), "qwen3-4b": (2560, 6144, 9728, 151936)}
@@ -142,7 +142,7 @@ def wide_rows(rows, matrices=1, divides=False):
     """Rows of weights of a task with many tokens: few enough tasks for the last round over a GPU's 132 SMs to be full, and
     as many rows as that allows, since a task fetches its tokens for all of them."""
     def cost(n):
-        return -(-(-(-rows // n)) // 132) * (n * matrices + WIDE // 2)
+        return -(-(-(-rows // n)) // 132) * (n * matrices + WIDE // 4)
 
     fits = [n for n in range(8, MOST_ROWS // matrices + 1, 8) if not divides or rows % (8 * n) == 0]
     return min(fits, key=lambda n: (cost(n), -n))
@@ -305,7 +305,7 @@ def chain(d, qkv, ff, vocabulary):
     columns = 64 if d % 64 == 0 else 8
     group = many[1].tile.rows
     text += start("start", d, columns, 8) + "".join(operator.devices() for operator in few)
-    text += start("start_wide", d, 2 * group, group, "%t, %i, %j", f"(d0, d1) -> (d0 * {WIDE} + d1 * 8)", "%t, %i")
+    text += start("start_wide", d, 4 * group, group, "%t, %i, %j", f"(d0, d1) -> (d0 * {WIDE} + d1 * 8)", "%t, %i")
     text += "".join(operator.devices() for operator in many)
 
     def layer(operators, end, pieces):
@@ -353,7 +353,7 @@ evt.graph @decode_chain(%r: {xf}, %w_qkv: {wq} {{evt.immutable}}, %w_out: {wo} {
   %many = affine.max affine_map<()[s0] -> (s0, 0)>()[%many_or_less]
   %c_start = arith.constant {d // columns} : index
   %c_eight = arith.constant {WIDE // 8} : index
-  %c_start_wide = arith.constant {d // (2 * group)} : index
+  %c_start_wide = arith.constant {d // (4 * group)} : index
   %rb = evt.alloc(%tokens) : {x16}
   %wide_rb = evt.alloc(%tokens) : {x16}
   %squares = evt.alloc(%tokens) : {sq}
@@ -363,7 +363,7 @@ evt.graph @decode_chain(%r: {xf}, %w_qkv: {wq} {{evt.immutable}}, %w_out: {wo} {
   %h = evt.alloc(%tokens) : {h}
   %wide_h = evt.alloc(%tokens) : {h}
   %started = evt.event(%few) count({d // columns}) : !evt.event<?>
-  %wide_started = evt.event(%many) count({WIDE // 8 * (d // (2 * group))}) : !evt.event<?>{few_events}{many_events}
+  %wide_started = evt.event(%many) count({WIDE // 8 * (d // (4 * group))}) : !evt.event<?>{few_events}{many_events}
 
   evt.call @start(%r, %rb, %squares) grid(%few, %c_start) notify(%started[(t, j) -> (t)])
     : ({xf}, {x16}, {sq})

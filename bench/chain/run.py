@@ -32,9 +32,12 @@ LAYERS = {"qwen3-8b": 36, "llama-3.2-1b": 16, "qwen3-0.6b": 28, "qwen3-4b": 36}
 
 
 def unpacked(weights):
-    """Rows of one packed matrix: tiles of 8 x 32."""
+    """Rows of one packed matrix: tiles of 8 x 32, in which piece p (8 columns) of row r lies at p ^ (r / 2 % 4)."""
     rows, columns = weights.shape
-    return weights.view(rows // 8, columns // 32, 8, 32).permute(0, 2, 1, 3).reshape(rows, columns)
+    row = torch.arange(8, device=weights.device)[:, None]
+    piece = torch.arange(4, device=weights.device)[None, :] ^ (row // 2 % 4)
+    tiles = weights.view(rows // 8, columns // 32, 8, 4, 8)[:, :, row, piece]
+    return tiles.reshape(rows // 8, columns // 32, 8, 32).permute(0, 2, 1, 3).reshape(rows, columns)
 
 
 class Chain:

@@ -18,6 +18,8 @@ namespace evt::emit {
 namespace {
 
 constexpr unsigned mostKept = 4; // device/cuda/stream.h, Kept
+/// Of a stack: numbers that a thread may load ahead of the columns that need them.
+constexpr int64_t mostEarlyElements = 32;
 
 std::string num(int64_t n) { return std::to_string(n); }
 
@@ -26,6 +28,25 @@ std::string addressOf(Value v) { return num(reinterpret_cast<intptr_t>(v.getAsOp
 
 /// Columns of lane's element `n` of a row of fragments.
 std::string columnOf(int64_t n) { return "col + " + num(n / 2 * 8 + n % 2); }
+
+/// What `v` is computed from that is no element of the same row and column.
+SmallVector<Value> reducedValues(Value v) {
+  SmallVector<Value> all;
+  Operation *op = v.getDefiningOp();
+  if (!op)
+    return all;
+  if (auto b = dyn_cast<linalg::BroadcastOp>(op)) {
+    all.push_back(b.getInput());
+    return all;
+  }
+  if (isa<linalg::ReduceOp>(op)) {
+    all.push_back(v);
+    return all;
+  }
+  for (Value o : op->getOperands())
+    all.append(reducedValues(o));
+  return all;
+}
 
 bool reduces(Value v) {
   Operation *op = v.getDefiningOp();
@@ -285,8 +306,8 @@ std::string FragmentCode::reduced(Operation *operation, Index index) {
   return variable(t.getElementType(), o + "::apply(" + init + ", evt::combine_row<" + o + ">(" + r + "))");
 }
 
-/// Row values that broadcasts need and that only the key decides.
-SmallVector<Value> FragmentCode::keptValues() const {
+/// Row values that broadcasts need and that depend neither on the sums nor on a streaming coordinate.
+SmallVector<Value> FragmentCode::rowValues() const {
   SmallVector<Value> values;
   ir::DeviceOp op = device;
   op.getBody().walk([&](linalg::BroadcastOp b) {
@@ -295,6 +316,11 @@ SmallVector<Value> FragmentCode::keptValues() const {
         tileType(v).getElementType().isF32() && !llvm::is_contained(values, v))
       values.push_back(v);
   });
+  return values;
+}
+
+SmallVector<Value> FragmentCode::keptValues() const {
+  SmallVector<Value> values = rowValues();
   if (!keeps || values.size() > mostKept)
     values.clear();
   return values;
@@ -329,6 +355,44 @@ SmallVector<std::pair<ir::LoadOp, bool>> FragmentCode::keptLoads() const {
   for (Value v : keptValues())
     visit(visit, v);
   return loads;
+}
+
+SmallVector<ir::LoadOp> FragmentCode::earlyLoads() const {
+  SmallVector<ir::LoadOp> loads;
+  int64_t elements = 0;
+  ir::DeviceOp op = device;
+  for (auto load : op.getBody().front().getOps<ir::LoadOp>()) {
+    RankedTensorType t = tileType(load.getTile());
+    bool isWhole = isFragmentTile(t) && load.getSizes().back() == t.getShape().back();
+    bool isUsed = llvm::any_of(load->getUsers(), [](Operation *user) { return !isa<linalg::ReduceOp>(user); });
+    if (!isWhole || !isUsed || load.getTable() || !t.getElementType().isF32())
+      continue;
+    elements += std::max<int64_t>(rows / 64, 2) / 2 * t.getDimSize(1) / 2; // a thread has two rows of each 128 or fewer
+    if (elements <= mostEarlyElements)
+      loads.push_back(load);
+  }
+  return loads;
+}
+
+int64_t FragmentCode::earlyEach() const {
+  int64_t each = rowValues().size();
+  for (ir::LoadOp load : earlyLoads())
+    each += tileType(load.getTile()).getDimSize(1) / 4;
+  return each;
+}
+
+void FragmentCode::emitEarly() {
+  emitIndices();
+  emitRows();
+  int64_t next = 0;
+  SmallVector<Value> values = rowValues();
+  for (Value v : values)
+    out.line("evt::find_early(early, h, ", next++, ", ", element(v, std::string("g")), ");");
+  for (ir::LoadOp load : earlyLoads())
+    for (int64_t n = 0; n < tileType(load.getTile()).getDimSize(1) / 4; ++n) {
+      SmallVector<std::string> index{"g", columnOf(n)};
+      out.line("evt::find_early(early, h, ", next++, ", ", element(load.getTile(), index), ");");
+    }
 }
 
 bool FragmentCode::emitKeep() {
@@ -439,8 +503,8 @@ void FragmentCode::emitRows() {
           !ShapedType::isDynamic(width) && width % 8 == 0 && roles::isDivisible(access.getOffsets().back(), 8);
       if (isWhole)
         wholeRows.push_back(cast<BlockArgument>(memory).getArgNumber());
-      out.line("const evt::", isWhole ? "WholeRow<" : "FragmentRow<", cppType(t.getElementType()), ", ",
-               t.getDimSize(1), "> ", n, "(", scalar(memory), ", {", place(access, index), "});");
+      out.line("const evt::", isWhole ? "WholeRow<" : "FragmentRow<", cppType(t.getElementType()), ", ", columnsOf(t),
+               "> ", n, "(", scalar(memory), ", {", place(access, index), "});");
       openRows[&op] = n;
     };
     if (auto load = dyn_cast<ir::LoadOp>(op); load && !load->use_empty())
@@ -456,6 +520,21 @@ bool FragmentCode::storesTwice() {
                        [&](ir::StoreOp store) { return stored.insert(store.getMemory()).second; });
 }
 
+FragmentCode::Blocks FragmentCode::blocks() {
+  int64_t columns = 0;
+  if (storesTwice() || !earlyLoads().empty())
+    return {};
+  for (auto store : device.getBody().front().getOps<ir::StoreOp>()) {
+    RankedTensorType t = tileType(store.getTile());
+    if (!isFragmentTile(t) || store.getTable() || (columns && t.getDimSize(1) != columns) ||
+        (reduces(store.getTile()) &&
+         !llvm::all_of(reducedValues(store.getTile()), [&](Value v) { return llvm::is_contained(rowValues(), v); })))
+      return {};
+    columns = t.getDimSize(1);
+  }
+  return {columns / 32, columns % 32};
+}
+
 /// A few columns at a time: what is stored to is loaded, then everything that is stored of it. Two stores to one memory
 /// keep their order instead.
 void FragmentCode::emitStackStores() {
@@ -468,7 +547,7 @@ void FragmentCode::emitStackStores() {
     bool byColumn = isFragmentTile(t) && !storesTwice();
     (byColumn ? fragments : others).push_back(store);
     if (byColumn)
-      widest = std::max(widest, t.getDimSize(1));
+      widest = std::max(widest, columnsOf(t));
     for (auto load : body.getOps<ir::LoadOp>())
       if (load.getMemory() == store.getMemory() && !load->use_empty())
         replaced.push_back(load);
@@ -476,13 +555,13 @@ void FragmentCode::emitStackStores() {
   // In steps of 32 columns: four pairs of a lane.
   for (int64_t n = 0; n < widest / 4; n += 8) {
     for (ir::LoadOp load : replaced)
-      for (int64_t i = n; i < std::min(n + 8, tileType(load.getTile()).getDimSize(1) / 4); i += 2) {
+      for (int64_t i = n; i < std::min(n + 8, columnsOf(tileType(load.getTile())) / 4); i += 2) {
         SmallVector<std::string> index{"g", columnOf(i)};
         element(load.getTile(), index);
       }
     for (ir::StoreOp store : fragments) {
       RankedTensorType t = tileType(store.getTile());
-      int64_t end = std::min(n + 8, t.getDimSize(1) / 4);
+      int64_t end = std::min(n + 8, columnsOf(t) / 4);
       if (end == n + 8 && t.getElementTypeBitWidth() == 16 && openRows.count(store)) {
         emitFour(store, n);
         continue;
@@ -588,6 +667,15 @@ bool FragmentCode::emit(std::string &why) {
     out.line("[[maybe_unused]] const int g = evt::fragment_row(), c = evt::fragment_quarter(), col = 2 * c;");
   emitIndices();
   if (isStack) {
+    int64_t next = 0;
+    auto early = [&] { return "e(" + num(next++) + ")"; };
+    for (Value v : rowValues())
+      known[keyOf(v, std::string("g"))] = early();
+    for (ir::LoadOp load : earlyLoads())
+      for (int64_t n = 0; n < tileType(load.getTile()).getDimSize(1) / 4; ++n) {
+        SmallVector<std::string> index{"g", columnOf(n)};
+        known[keyOf(load.getTile(), index)] = early();
+      }
     emitRows();
     emitStackStores();
   } else {

@@ -11,8 +11,10 @@
 // that a store takes to the same place, those that a later one follows have no index: lanes compare what they read.
 //
 // A tile of more rows is a stack of such fragments: each warp has some of them, `h` says which of its own, and `g` is
-// the row in the tile. Then loads take place where they are used, and all stores of a column follow each other, since
-// the sums leave no registers for what waits.
+// the row in the tile. What does not depend on the sums is found first, as far as registers go: values of rows, and
+// loads of f32. Other loads take place where they are used, and all stores of a column follow each other, since the
+// sums leave no registers for what waits. Where no result needs a whole row of sums, the code is that of 32 columns,
+// and serves one after another.
 #pragma once
 
 #include "CodeWriter.h"
@@ -33,7 +35,7 @@ public:
   FragmentCode(ir::DeviceOp device, llvm::ArrayRef<std::string> arguments, CodeWriter &out, int64_t stackRows = 0);
 
   /// The elements of `tile` are `s[first]`, `s[first + 1]`, …: two for every 8 columns. Of a stack, they are
-  /// `s(first)`, `s(first + 1)`, ….
+  /// `s(first)`, `s(first + 1)`, …, and what was found early `e(0)`, `e(1)`, ….
   void setFragments(mlir::Value tile, unsigned first) { given[tile] = first; }
   /// Emitted when everything that does not need the given elements is on its way.
   void setSums(const std::string &line) { sums = line; }
@@ -50,6 +52,18 @@ public:
   void setPlace(mlir::Value memory, const std::string &to) { places[memory] = to; }
   /// The loads that row values in `kept` come from, and whether each is reduced row by row.
   llvm::SmallVector<std::pair<ir::LoadOp, bool>> keptLoads() const;
+  /// Of a stack: how many times 32 columns of every tile that is stored can be done by the same code, and what is left
+  /// over. 0 if they cannot: something needs the sums of a whole row.
+  struct Blocks {
+    int64_t count = 0, rest = 0; // columns
+  };
+  Blocks blocks();
+  /// `emit` then takes the tiles for so many columns wide, from `col` on.
+  void setColumns(int64_t n) { blockColumns = n; }
+
+  /// Of a stack: how many numbers each of its fragments has in `early`, which `emitEarly` fills.
+  int64_t earlyEach() const;
+  void emitEarly();
 
   /// Emits the whole body. False, with the reason, if something has no form on fragments; `out` is not to be used then.
   bool emit(std::string &why);
@@ -82,6 +96,8 @@ private:
   void emitIndices();
   llvm::SmallVector<mlir::Value> keptValues() const;
   ir::LoadOp rowOf(mlir::Operation *reduce) const;
+  llvm::SmallVector<mlir::Value> rowValues() const;
+  llvm::SmallVector<ir::LoadOp> earlyLoads() const;
   void emitEarlyLoads();
   void emitStore(ir::StoreOp op);
   void emitPair(ir::StoreOp op, int64_t n);
@@ -101,6 +117,8 @@ private:
   llvm::DenseMap<mlir::Operation *, std::string> openRows; // of a stack: the rows of loads and stores
   llvm::SmallVector<unsigned> wholeRows;
   unsigned next = 0;
+  int64_t blockColumns = 0; // 0: all
+  int64_t columnsOf(mlir::RankedTensorType t) const { return blockColumns ? blockColumns : t.getDimSize(1); }
   bool keeps = false, isByRow = false;
   llvm::SmallDenseSet<mlir::Value> read;
   llvm::DenseMap<mlir::Value, std::string> places;

@@ -278,7 +278,7 @@ void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, const TaskFor
   }
   emitStaticSchedule(graph, facts.carried, forms,
                      streams ? streams->passes() : std::vector<std::vector<unsigned>>(forms.size()), out);
-  emitTicketSchedule(graph, facts.carried, forms, out);
+  emitTicketSchedule(graph, facts.carried, forms, streams ? "w.take_ticket<tickets_ahead>()" : "w.take_ticket()", out);
   if (refusal.empty())
     emitDynamicSchedule(graph, forms, facts.mayStartReady, out);
 }
@@ -391,7 +391,10 @@ struct SharedMemory {
   int64_t tileSlots = 0, tileStageBytes = 0; // of the ring of tiles
   /// Sums on their way to the epilogue: 4 results of 8 warps, 256 bytes a fragment.
   int64_t sumsBytes() const { return 4 * 8 * fragments * 256; }
-  int64_t bytes() const { return tileSlots * tileStageBytes + slots * stageBytes + (slots ? sumsBytes() : 0) + tiles; }
+  int64_t bytes() const {
+    return (tileSlots ? cudaTileAlignment : 0) + tileSlots * tileStageBytes + slots * stageBytes +
+           (slots ? sumsBytes() : 0) + tiles;
+  }
 
   /// Next to the tiles of other tasks. Not enough room is said in `why`.
   SharedMemory(const ir::Signature &signature, const StreamPlan &streams, const StreamPlan::Variant &variant,
@@ -475,6 +478,15 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
   out.line("}");
   out.line("return false;");
   out.line("}");
+  if (streams.tiles())
+    for (std::string what : {"load_weights", "load_rows"}) {
+      out.line("static __device__ __forceinline__ void ", what,
+               "(evt::DynamicWorker &w, const Program &P, evt::Task &task, evt::TileRing &ring) {");
+      out.line("switch (task.call) {");
+      cases(TaskForm::tiled, [&](const std::string &k) { return "return " + what + "_" + k + "(w, P, task, ring);"; });
+      out.line("}");
+      out.line("}");
+    }
   if (streams.streams()) {
     out.line(
         "static EVT_DEVICE bool waits(evt::DynamicWorker &w, const Program &P, const evt::Task &task, int part) {");
@@ -535,8 +547,6 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   StreamPlan streams(graph);
   CodeWriter out;
   out.line(headline(graph, "as one persistent kernel for CUDA"));
-  if (streams.tiles() && !streams.streams())
-    out.line("#define EVT_TICKETS_AHEAD 1 // tasks are long: who has many of them in hand ends late");
   out.line("#include \"device/cuda/kernel.h\"");
   includeForeign(graph, out);
   if (streams.streams()) {
@@ -564,6 +574,11 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
     out.line("/// A launch has no tasks that stream, or none that multiply tiles, where Streams or Tiles is false.");
   out.line("template <uint32_t Schedule", isMixed ? ", bool Streams, bool Tiles" : "", "> struct Code {");
   out.line("static constexpr bool dynamic = Schedule == EVT_DYNAMIC;");
+  if (streams.tiles())
+    out.line("static constexpr int tickets_ahead = ", isMixed ? "Tiles ? 0 : 2" : "0",
+             "; // tasks on tiles are long: who has one more in hand ends late");
+  else
+    out.line("static constexpr int tickets_ahead = 2;");
   out.line();
   int64_t tiles = 0;
   if (!emitDevices(graph, Target::cuda, &streams, out, tiles))
@@ -606,7 +621,8 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
     std::string uses = isMixed ? std::string(", ") + yes(variant.streams) + ", " + yes(variant.tiles) : "";
     std::string threads = std::string("evt::block_threads(") + yes(variant.streams) + ")";
     out.line("static_assert(", threads, " == ", made.threads, " && Code<EVT_STATIC", uses,
-             ">::Kernel::layout.tiles() + ", tiles, " == ", made.sharedBytes, ");");
+             ">::Kernel::layout.padding() + Code<EVT_STATIC", uses, ">::Kernel::layout.tiles() + ", tiles,
+             " == ", made.sharedBytes, ");");
     for (auto [name, constant] :
          {std::pair("static", "EVT_STATIC"), {"ticket", "EVT_TICKET"}, {"dynamic", "EVT_DYNAMIC"}}) {
       if (StringRef(name) == "dynamic" && !hasDynamic)

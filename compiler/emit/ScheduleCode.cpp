@@ -323,10 +323,11 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const Ta
   out.line();
 }
 
-void emitTicketSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms, CodeWriter &out) {
+void emitTicketSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms, const std::string &take,
+                        CodeWriter &out) {
   out.line("EVT_FORCED void run_ticket(evt::Worker &w, const Program &P) {");
   out.line("evt::Polling use{w};");
-  out.line("int64_t ticket = w.take_ticket(), first = 0;");
+  out.line("int64_t ticket = ", take, ", first = 0;");
   walkProgram(graph, bodyOf(graph), out, 0, [&](unsigned k) {
     if (forms[k] == TaskForm::onCompletion)
       return;
@@ -344,7 +345,7 @@ void emitTicketSchedule(const GraphCode &graph, const Carried &carried, const Ta
       openGroups(graph, k, out);
       out.line("const int64_t live = groups.tiles() * ", product(ArrayRef<std::string>(g.extents).drop_front()), ";");
     }
-    out.line("for (; ticket < first + tickets; ticket = w.take_ticket()) {");
+    out.line("for (; ticket < first + tickets; ticket = ", take, ") {");
     out.line("int64_t q = (ticket - first) * per;");
     out.line("const int64_t end = evt::least(q + per, ", g.op.isRagged() ? "live" : "n", ");");
     if (g.op.isRagged()) {

@@ -38,7 +38,8 @@ void emitTasks(const GraphCode &graph, const TaskForms &forms, CodeWriter &out);
 /// all tasks that differ in nothing else.
 void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms,
                         const std::vector<std::vector<unsigned>> &passes, CodeWriter &out);
-void emitTicketSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms, CodeWriter &out);
+void emitTicketSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms, const std::string &take,
+                        CodeWriter &out);
 /// `mayStartReady` says of which calls a task might have nothing to wait for: only those are looked through for such.
 void emitDynamicSchedule(const GraphCode &graph, const TaskForms &forms, const std::vector<bool> &mayStartReady,
                          CodeWriter &out);

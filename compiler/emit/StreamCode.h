@@ -36,14 +36,16 @@ struct StreamPlan {
   std::map<unsigned, unsigned> onCompletion;
   /// Graph arguments whose last two dimensions are packed as tiles of 8 x 32.
   std::vector<unsigned> packed;
-  /// Tensors as the copy engine fetches them: 64 columns of so many rows at a time, of packed ones whole tiles.
+  /// Tensors as the copy engine fetches them: so many rows of 64 columns, or of several times that, each 64 for
+  /// themselves; of packed ones whole tiles.
   /// What is outside is zero; or not, where it makes no difference (rows of results that are not stored) and is faster.
   struct Map {
     unsigned memory;
-    int64_t rows;
+    int64_t rows, columns;
     bool mayReadOutside;
     bool operator==(const Map &other) const {
-      return memory == other.memory && rows == other.rows && mayReadOutside == other.mayReadOutside;
+      return memory == other.memory && rows == other.rows && columns == other.columns &&
+             mayReadOutside == other.mayReadOutside;
     }
   };
   std::vector<Map> maps;
@@ -51,8 +53,11 @@ struct StreamPlan {
   std::vector<unsigned> aligned;
   /// Rows that are read before their events are released.
   EarlyRows early;
-  /// The number of the map through which a call of form `tiled` fetches an operand.
-  unsigned mapOf(const GraphCode &graph, unsigned call, ir::LoadOp operand) const;
+  /// The number of the map through which a call of form `tiled` fetches an operand for such a stage.
+  unsigned mapOf(const GraphCode &graph, unsigned call, ir::LoadOp operand,
+                 const roles::TiledProduct::Stage &stage) const;
+  /// Of such a call: whether fewer rows than a tile has are fetched where there are no more.
+  bool mayHaveFewRows(const GraphCode &graph, unsigned call) const;
 
   std::vector<TaskForm> forms() const;
   std::vector<std::vector<unsigned>> passes() const;

@@ -10,7 +10,7 @@ namespace evt::emit {
 
 namespace {
 
-/// Of a stage: the lane that issues copies takes about 0.1 us for one, whatever its size.
+/// Of a stage: the copy engine takes about 0.1 us for a copy, whatever its size.
 constexpr int64_t wantedTileStageBytes = 48 << 10;
 
 bool readsTables(ir::CallOp call) {
@@ -36,11 +36,15 @@ StreamPlan::StreamPlan(const GraphCode &graph) : calls(graph.signature.calls.siz
   matchProducts(graph);
   dropUnpackable(graph);
   findInlined(graph);
-  listMaps(graph);
   int64_t stage = std::max(tileStageBytes(), wantedTileStageBytes);
-  for (Call &call : calls)
-    if (call.tiled)
-      call.tiled->fill(stage);
+  for (auto [k, call] : llvm::enumerate(calls)) {
+    if (!call.tiled)
+      continue;
+    call.tiled->fill(stage);
+    if (!mayHaveFewRows(graph, k))
+      call.tiled->few = call.tiled->stage;
+  }
+  listMaps(graph);
   early = EarlyRows(graph, *this);
 }
 
@@ -95,11 +99,16 @@ bool dropsRowsOutside(const GraphCode &graph, unsigned k, const roles::TiledProd
   });
 }
 
-StreamPlan::Map mapFor(const GraphCode &graph, unsigned k, ir::LoadOp operand, const roles::TiledProduct &product) {
-  // Only of rows: a column outside may be part of a sum over columns.
+StreamPlan::Map mapFor(const GraphCode &graph, unsigned k, ir::LoadOp operand, const roles::TiledProduct &product,
+                       const roles::TiledProduct::Stage &stage) {
+  bool isRows = operand == product.rows;
+  auto offsets = operand.getOffsets();
+  int64_t chunks = (isRows ? stage.rowsTogether : product.isPacked) ? stage.chunks : 1;
+  // Only of rows: a column outside may be part of a sum over columns. And only beyond the end.
   return {memoryOf(graph.signature, k, operand.getMemory()),
-          cast<RankedTensorType>(operand.getTile().getType()).getDimSize(0),
-          operand == product.rows && dropsRowsOutside(graph, k, product)};
+          cast<RankedTensorType>(operand.getTile().getType()).getDimSize(0), chunks * roles::chunkColumns,
+          isRows && roles::isDivisible(offsets[offsets.size() - 2], product.tileRows) &&
+              dropsRowsOutside(graph, k, product)};
 }
 
 } // namespace
@@ -110,20 +119,35 @@ void StreamPlan::listMaps(const GraphCode &graph) {
       continue;
     SmallVector<ir::LoadOp> operands{call.tiled->rows};
     operands.append(call.tiled->weights.begin(), call.tiled->weights.end());
-    for (ir::LoadOp operand : operands) {
-      Map map = mapFor(graph, k, operand, *call.tiled);
-      if (!llvm::is_contained(maps, map))
-        maps.push_back(map);
-      aligned.push_back(map.memory); // for the copy engine
-    }
+    SmallVector<roles::TiledProduct::Stage> stages{call.tiled->stage};
+    if (mayHaveFewRows(graph, k))
+      stages.push_back(call.tiled->few);
+    for (const roles::TiledProduct::Stage &stage : stages)
+      for (ir::LoadOp operand : operands) {
+        Map map = mapFor(graph, k, operand, *call.tiled, stage);
+        if (!llvm::is_contained(maps, map))
+          maps.push_back(map);
+        aligned.push_back(map.memory); // for the copy engine
+      }
     ir::CallOp op = graph.signature.calls[k];
     for (unsigned argument : call.aligned)
       aligned.push_back(graph.signature.memoryOf(op.getArgs()[argument]));
   }
 }
 
-unsigned StreamPlan::mapOf(const GraphCode &graph, unsigned k, ir::LoadOp operand) const {
-  return llvm::find(maps, mapFor(graph, k, operand, *calls[k].tiled)) - maps.begin();
+unsigned StreamPlan::mapOf(const GraphCode &graph, unsigned k, ir::LoadOp operand,
+                           const roles::TiledProduct::Stage &stage) const {
+  return llvm::find(maps, mapFor(graph, k, operand, *calls[k].tiled, stage)) - maps.begin();
+}
+
+bool StreamPlan::mayHaveFewRows(const GraphCode &graph, unsigned k) const {
+  // What the runtime does: runtime/artifact/Shapes.cpp, fetchedRows.
+  const roles::TiledProduct &product = *calls[k].tiled;
+  ir::CallOp call = graph.signature.calls[k];
+  ir::LoadOp rows = product.rows;
+  Value memory = call.getArgs()[cast<BlockArgument>(rows.getMemory()).getArgNumber()];
+  return !isa<BlockArgument>(memory) && cast<MemRefType>(memory.getType()).getRank() == 2 &&
+         mapFor(graph, k, rows, product, product.stage).mayReadOutside;
 }
 
 /// A packed tensor must be read as weights wherever it is read. A product of tiles reads all its weights from packed
@@ -396,15 +420,20 @@ std::string StreamPlan::text(const GraphCode &graph) const {
     ir::CallOp op = s.calls[k];
     if (call.form == TaskForm::tiled) {
       const roles::TiledProduct &p = *call.tiled;
-      auto name = [&](ir::LoadOp load) { return s.memoryName(maps[mapOf(graph, k, load)].memory); };
+      auto name = [&](ir::LoadOp load) { return s.memoryName(maps[mapOf(graph, k, load, p.stage)].memory); };
       std::string operands = name(p.rows);
       for (ir::LoadOp load : p.weights)
         operands += ", " + name(load);
-      out += "multiplies tiles\n  loader    " + operands + ": stages of " + std::to_string(p.stageBytes()) +
-             " bytes, " + std::to_string(p.chunks * roles::chunkColumns) + " columns of K each" +
-             (p.isPacked ? ", from packed weights" : "") + "\n  compute   " + std::to_string(p.tileRows) + " x " +
-             std::to_string(p.allColumns()) + " sums, " + std::to_string(p.pieces() * p.allColumns() / 2) +
-             " a thread\n";
+      auto columns = [](const roles::TiledProduct::Stage &stage) {
+        return std::to_string(stage.chunks * roles::chunkColumns) + " columns of K";
+      };
+      out +=
+          "multiplies tiles\n  loaders   " + operands + ": stages of " + std::to_string(p.stageBytes()) + " bytes, " +
+          columns(p.stage) + " each" +
+          (p.few.chunks != p.stage.chunks ? ", " + columns(p.few) + " for up to " + std::to_string(p.few.rows) + " rows"
+                                          : "") +
+          (p.isPacked ? ", from packed weights" : "") + "\n  compute   " + std::to_string(p.tileRows) + " x " +
+          std::to_string(p.allColumns()) + " sums, " + std::to_string(p.pieces() * p.allColumns() / 2) + " a thread\n";
       continue;
     }
     if (call.form != TaskForm::streamed) {

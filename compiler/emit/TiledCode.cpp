@@ -13,9 +13,9 @@ namespace {
 
 std::string num(int64_t n) { return std::to_string(n); }
 
-/// The epilogue of a task, on the sums of one fragment.
-bool emitStack(ir::DeviceOp device, const roles::TiledProduct &product, ArrayRef<std::string> names, CodeWriter &out,
-               std::vector<unsigned> &aligned, std::string &why) {
+/// What follows the products, on one fragment of each.
+FragmentCode stackOf(ir::DeviceOp device, const roles::TiledProduct &product, ArrayRef<std::string> names,
+                     CodeWriter &out) {
   FragmentCode code(device, names, out, product.tileRows);
   unsigned first = 0;
   scf::ForOp loop = product.loop;
@@ -23,9 +23,7 @@ bool emitStack(ir::DeviceOp device, const roles::TiledProduct &product, ArrayRef
     code.setFragments(result, first);
     first += columns / 4;
   }
-  bool ok = code.emit(why);
-  aligned.assign(code.aligned().begin(), code.aligned().end());
-  return ok;
+  return code;
 }
 
 /// A tile's place for the copy engine, columns first; `k` is the place along K within the loop.
@@ -40,34 +38,74 @@ void emitFeed(ir::DeviceOp device, const roles::TiledProduct &product, CodeWrite
   Parameters parameters(device);
   std::string name = device.getSymName().str(), maps;
   scf::ForOp loop = product.loop;
-  out.line("// ", name, ", both roles: stages along K, of ", product.chunks * roles::chunkColumns, " columns");
-  out.line("EVT_FORCED int64_t stages_", name, "(", parameters.list.substr(2), ") {");
+  out.line("// ", name, ", all roles: steps of 64 columns along K");
+  out.line("EVT_FORCED int64_t steps_", name, "(", parameters.list.substr(2), ") {");
   {
     IndexCode index(device, parameters, out);
     out.line("return evt::tile_stages(", index.name(loop.getLowerBound()), ", ", index.name(loop.getUpperBound()), ", ",
-             product.step, ")", product.chunks > 1 ? " / " + num(product.chunks) : "", ";");
+             product.step, ");");
+  }
+  out.line("}");
+  auto open = [&](IndexCode &index) {
+    index.set(loop.getInductionVar(), index.name(loop.getLowerBound()));
+    index.emit(*loop.getBody());
+  };
+  auto eachChunk = [&](auto copies) {
+    out.line("for (int chunk = 0; chunk < chunks; ++chunk) {");
+    out.line("const int k = (stage * chunks + chunk) * ", roles::chunkColumns, ";");
+    copies();
+    out.line("}");
+  };
+  const char *fill = "[&](uint32_t to, evt::ptx::Barrier arrived, int stage) {";
+  int64_t row = product.bytesOf(1);
+  out.line("// ", name, ", a loader: the rows of its stages");
+  out.line("EVT_FORCED void fetch_rows_", name,
+           "(evt::TileRing &ring, int stages, int chunks, int fetched, bool together, "
+           "const evt::TensorMap *rows",
+           parameters.list, ") {");
+  {
+    IndexCode index(device, parameters, out);
+    open(index);
+    out.line("ring.send(stages, (uint32_t)(chunks * fetched * ", row, "), ", fill);
+    if (product.stage.rowsTogether || product.few.rowsTogether) {
+      out.line("if (together) {");
+      out.line("const int k = stage * chunks * ", roles::chunkColumns, ";");
+      out.line("return evt::ptx::chunks_load(to, rows, arrived", coordinates(index, product.rows), ");");
+      out.line("}");
+    }
+    eachChunk([&] {
+      out.line("evt::ptx::tensor_load(to + (uint32_t)(chunk * fetched * ", row, "), rows, arrived",
+               coordinates(index, product.rows), ");");
+    });
+    out.line("});");
   }
   out.line("}");
   for (unsigned w = 0; w < product.weights.size(); ++w)
     maps += ", const evt::TensorMap *w" + num(w);
-  out.line("// ", name, ", loader: a tile of rows and the tiles of weights, 64 columns of K at a time");
-  out.line("EVT_FORCED void feed_", name, "(evt::TileRing &ring, int64_t stages, const evt::TensorMap *rows", maps,
+  out.line("// ", name, ", the other loader: the weights of its stages, where rows have `room`");
+  out.line("EVT_FORCED void fetch_weights_", name, "(evt::TileRing &ring, int stages, int chunks, int room", maps,
            parameters.list, ") {");
   IndexCode index(device, parameters, out);
-  index.set(loop.getInductionVar(), index.name(loop.getLowerBound()));
-  index.emit(*loop.getBody());
-  out.line("ring.send(stages, ", product.stageBytes(), ", [&](uint32_t to, evt::ptx::Barrier arrived, int stage) {");
-  out.line("#pragma unroll");
-  out.line("for (int chunk = 0; chunk < ", product.chunks, "; ++chunk, to += ", product.chunkBytes(), ") {");
-  out.line("const int k = (stage * ", product.chunks, " + chunk) * ", roles::chunkColumns, ";");
-  out.line("evt::ptx::tensor_load(to, rows, arrived", coordinates(index, product.rows), ");");
-  int64_t at = product.tileRows;
-  for (auto [w, load] : llvm::enumerate(product.weights)) {
-    out.line("evt::ptx::", product.isPacked ? "packed_load" : "tensor_load", "(to + ", at * roles::chunkColumns * 2,
-             ", w", w, ", arrived", coordinates(index, load), ");");
-    at += product.columns[w];
+  open(index);
+  out.line("ring.send(stages, (uint32_t)(chunks * ", product.bytesOf(product.allColumns()), "), ", fill);
+  out.line("to += (uint32_t)(chunks * room * ", row, ");");
+  auto copies = [&](const char *how, const char *times) {
+    int64_t at = 0;
+    for (auto [w, load] : llvm::enumerate(product.weights)) {
+      out.line("evt::ptx::", how, "(to + (uint32_t)(", times, product.bytesOf(at), "), w", w, ", arrived",
+               coordinates(index, load), ");");
+      at += product.columns[w];
+    }
+  };
+  if (product.isPacked) {
+    out.line("const int k = stage * chunks * ", roles::chunkColumns, ";");
+    copies("packed_load", "chunks * ");
+  } else {
+    eachChunk([&] {
+      copies("tensor_load", "");
+      out.line("to += ", product.bytesOf(product.allColumns()), ";");
+    });
   }
-  out.line("}");
   out.line("});");
   out.line("}");
 }
@@ -75,34 +113,115 @@ void emitFeed(ir::DeviceOp device, const roles::TiledProduct &product, CodeWrite
 void emitFinish(ir::DeviceOp device, const roles::TiledProduct &product, CodeWriter &out) {
   Parameters parameters(device);
   std::string name = device.getSymName().str(), why;
-  std::vector<unsigned> aligned;
-  out.line("// ", name, ", compute: what follows the product");
-  out.line("EVT_FORCED void finish_", name, "(const float (&sums)[", product.pieces(), "][", product.allColumns() / 2,
-           "]", parameters.list, ") {");
-  out.line("const int c = evt::fragment_quarter(), col = 2 * c;");
-  out.line("#pragma unroll");
-  out.line("for (int h = 0; h < ", 2 * product.pieces(), "; ++h) {");
-  out.line("const int g = evt::tile_row<", product.tileRows, ">(h);");
-  out.line("const auto s = [&](int n) { return sums[h / 2][n / 2 * 4 + h % 2 * 2 + n % 2]; };");
-  emitStack(device, product, parameters.names, out, aligned, why);
+  std::string early = "float (&early)[" + num(2 * product.pieces()) + "][" +
+                      num(std::max<int64_t>(stackOf(device, product, parameters.names, out).earlyEach(), 1)) + "]";
+  std::string fragments = "for (int h = 0; h < " + num(2 * product.pieces()) + "; ++h) {";
+  auto openFragment = [&](const std::string &column) {
+    out.line("#pragma unroll 1");
+    out.line(fragments);
+    out.line("[[maybe_unused]] const int g = evt::tile_row<", product.tileRows,
+             ">(h), c = evt::fragment_quarter(), col = ", column, ";");
+  };
+  out.line("// ", name, ", compute: what is found once for all columns");
+  out.line("EVT_FORCED void begin_", name, "([[maybe_unused]] ", early, parameters.list, ") {");
+  openFragment("2 * c");
+  stackOf(device, product, parameters.names, out).emitEarly();
   out.line("}");
+  out.line("}");
+  out.line("// ", name, ", compute: what follows the product");
+  out.line("EVT_FORCED void finish_", name, "(float (&sums)[", product.pieces(), "][", product.allColumns() / 2,
+           "], [[maybe_unused]] const ", early, parameters.list, ") {");
+  auto emitColumns = [&](const std::string &first, int64_t columns) {
+    openFragment(first + "2 * c");
+    out.line("const auto s = [&](int n) { return evt::sum_of(sums, h, n); };");
+    out.line("[[maybe_unused]] const auto e = [&](int n) { return evt::early_of(early, h, n); };");
+    FragmentCode code = stackOf(device, product, parameters.names, out);
+    code.setColumns(columns);
+    code.emit(why);
+    out.line("}");
+  };
+  FragmentCode::Blocks blocks = stackOf(device, product, parameters.names, out).blocks();
+  bool isEven = llvm::all_of(product.columns, [&](int64_t n) { return n == 32 * blocks.count + blocks.rest; });
+  if (blocks.count < 2 || !isEven) {
+    emitColumns("", 0);
+  } else { // 32 columns after 32 columns
+    out.line("#pragma unroll 1");
+    out.line("for (int first = 0; first < ", 32 * blocks.count, "; first += 32) {");
+    emitColumns("first + ", 32);
+    int64_t at = 0;
+    for (int64_t columns : product.columns) {
+      out.line("evt::move_up<", at, ", ", columns, ">(sums);");
+      at += columns / 2;
+    }
+    out.line("}");
+    if (blocks.rest)
+      emitColumns(num(32 * blocks.count) + " + ", blocks.rest);
+  }
   out.line("}");
 }
 
-void emitLoad(const GraphCode &graph, const StreamPlan &plan, unsigned k, CodeWriter &out) {
+/// `maps + 3, maps + 5`: through which a call fetches operands for such a stage.
+std::string mapList(const GraphCode &graph, const StreamPlan &plan, unsigned k, ArrayRef<ir::LoadOp> operands,
+                    const roles::TiledProduct::Stage &stage) {
+  std::string list;
+  for (ir::LoadOp load : operands)
+    list += ", maps + " + num(plan.mapOf(graph, k, load, stage));
+  return list;
+}
+
+void declareCoords(const GraphCode &graph, unsigned k, CodeWriter &out) {
+  for (auto [d, c] : llvm::enumerate(graph.coordList(k)))
+    out.line("[[maybe_unused]] const int64_t ", c, " = task.coord[", d, "];");
+}
+
+/// How many rows of a tile are fetched by the call's tasks.
+std::string fetchedRows(const GraphCode &graph, const StreamPlan &plan, unsigned k) {
+  const roles::TiledProduct &product = *plan.calls[k].tiled;
+  if (!plan.mayHaveFewRows(graph, k))
+    return num(product.tileRows);
+  ir::CallOp call = graph.signature.calls[k];
+  ir::LoadOp rows = product.rows;
+  int m = graph.signature.memoryOf(call.getArgs()[cast<BlockArgument>(rows.getMemory()).getArgNumber()]);
+  return "evt::fetched_rows<" + num(product.tileRows) + ">(P.m" + num(m) + ".dims[0])";
+}
+
+void emitLoads(const GraphCode &graph, const StreamPlan &plan, unsigned k, CodeWriter &out) {
   const roles::TiledProduct &product = *plan.calls[k].tiled;
   ir::CallOp call = graph.signature.calls[k];
-  std::string device = call.getCallee().str(), args = argumentList(graph, k), maps;
-  auto mapOf = [&](ir::LoadOp load) { return num(plan.mapOf(graph, k, load)); };
-  maps = "maps + " + mapOf(product.rows);
-  for (ir::LoadOp load : product.weights)
-    maps += ", maps + " + mapOf(load);
-  out.line("// ", graph.signature.callName(k), ": the copies of a task, by one lane");
-  out.line("EVT_FORCED void load_", k, "(evt::Worker &w, const Program &P", graph.coordParams(k), ") {");
+  std::string device = call.getCallee().str(), args = argumentList(graph, k), list = graph.coordNames(k);
+  std::string steps = "(int)steps_" + device + "(" + args.substr(2) + ")";
+  // Where there are few rows, stages hold more columns.
+  bool isTwofold = !(product.few == product.stage);
+  auto eachStage = [&](auto fetch) {
+    if (isTwofold) {
+      out.line("if (fetched <= ", product.few.rows, ") return ", fetch(product.few), ";");
+    }
+    out.line(fetch(product.stage), ";");
+    out.line("}");
+  };
+  auto stages = [&](const roles::TiledProduct::Stage &stage) {
+    return "(ring, " + steps + " / " + num(stage.chunks) + ", " + num(stage.chunks) + ", ";
+  };
+  out.line("// ", graph.signature.callName(k), ": the copies of a task, by a lane of each loader");
+  out.line("EVT_FORCED void load_weights_", k,
+           "(evt::DynamicWorker &w, const Program &P, evt::Task &task, evt::TileRing &ring) {");
+  declareCoords(graph, k, out);
   out.line("const evt::TensorMap *const maps = evt::tensor_maps(w.launch, launch_words);");
-  out.line("evt::ptx::copy_fence();");
-  out.line("feed_", device, "(*w.tile_ring, stages_", device, "(", args.substr(2), "), ", maps, args, ");");
-  out.line("}");
+  out.line("[[maybe_unused]] const int fetched = ", fetchedRows(graph, plan, k), ";");
+  eachStage([&](const roles::TiledProduct::Stage &stage) {
+    return "fetch_weights_" + device + stages(stage) + num(stage.rows) +
+           mapList(graph, plan, k, product.weights, stage) + args + ")";
+  });
+  out.line("EVT_FORCED void load_rows_", k,
+           "(evt::DynamicWorker &w, const Program &P, evt::Task &task, evt::TileRing &ring) {");
+  declareCoords(graph, k, out);
+  out.line("const evt::TensorMap *const maps = evt::tensor_maps(w.launch, launch_words);");
+  out.line("const int fetched = ", fetchedRows(graph, plan, k), ";");
+  out.line("evt::pass_ahead<dynamic>(w, task, [&](auto &ahead) { return waits_", k, "(ahead, P", list, "); });");
+  eachStage([&](const roles::TiledProduct::Stage &stage) {
+    return "fetch_rows_" + device + stages(stage) + "fetched, " + (stage.rowsTogether ? "true" : "false") +
+           mapList(graph, plan, k, product.rows, stage) + args + ")";
+  });
 }
 
 } // namespace
@@ -111,7 +230,10 @@ bool hasStackForm(ir::DeviceOp device, const roles::TiledProduct &product, std::
                   std::string &why) {
   CodeWriter scratch;
   std::vector<std::string> names(device.getBody().getNumArguments(), "x");
-  return emitStack(device, product, names, scratch, aligned, why);
+  FragmentCode code = stackOf(device, product, names, scratch);
+  bool ok = code.emit(why);
+  aligned.assign(code.aligned().begin(), code.aligned().end());
+  return ok;
 }
 
 void emitTiledBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out) {
@@ -120,11 +242,10 @@ void emitTiledBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter 
     if (plan.calls[k].form != TaskForm::tiled)
       continue;
     ir::DeviceOp device = ir::calleeOf(graph.signature.calls[k]);
-    if (seen.insert(device).second) {
-      emitFeed(device, *plan.calls[k].tiled, out);
-      emitFinish(device, *plan.calls[k].tiled, out);
-    }
-    emitLoad(graph, plan, k, out);
+    if (!seen.insert(device).second)
+      continue;
+    emitFeed(device, *plan.calls[k].tiled, out);
+    emitFinish(device, *plan.calls[k].tiled, out);
     out.line();
   }
 }
@@ -134,13 +255,7 @@ void emitTiledHandOver(const GraphCode &graph, unsigned k, bool mayBeAbsent, Cod
   out.line("template <class Use> EVT_FORCED bool task_", k, "(Use &use, const Program &P", graph.coordParams(k), ") {");
   if (mayBeAbsent)
     out.line("if constexpr (!Tiles) return true; // it has no tasks");
-  out.line("const int64_t task = linear_", k, "(P", list, ");");
-  out.line("if (!evt::pass_ahead<dynamic>(use.w, ", k, ", task, [&](auto &ahead) { return waits_", k, "(ahead, P", list,
-           "); })) return false;");
-  out.line("if (!use.w.hand_over(", k, ", task", list, ")) return false;");
-  out.line("if (threadIdx.x % 32 == 0) load_", k, "(use.w, P", list, ");");
-  out.line("__syncwarp();");
-  out.line("return true;");
+  out.line("return use.w.hand_over_tiles(Schedule == EVT_STATIC, ", k, ", linear_", k, "(P", list, ")", list, ");");
   out.line("}");
 }
 
@@ -151,15 +266,24 @@ void emitTiledTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter &
     const roles::TiledProduct &product = *plan.calls[k].tiled;
     ir::CallOp call = graph.signature.calls[k];
     std::string device = call.getCallee().str(), args = argumentList(graph, k), list = graph.coordNames(k);
-    out.line("// ", graph.signature.callName(k));
+    emitLoads(graph, plan, k, out);
+    out.line("// ", graph.signature.callName(k), ": a task, by the compute warps");
     out.line("EVT_FORCED bool execute_", k, "(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");
-    for (auto [d, c] : llvm::enumerate(graph.coordList(k)))
-      out.line("[[maybe_unused]] const int64_t ", c, " = task.coord[", d, "];");
+    declareCoords(graph, k, out);
+    Parameters parameters(ir::calleeOf(call));
+    CodeWriter scratch;
+    int64_t early = stackOf(ir::calleeOf(call), product, parameters.names, scratch).earlyEach();
     out.line("return evt::run_tiled<dynamic, ", product.tileRows, ", ", product.allColumns(), ", ",
-             product.isBfloat16 ? "true" : "false", ", ", product.isPacked ? "true" : "false", ", ", product.chunks,
-             ">(");
-    out.line("    w, task, P.c", k, "_first + task.index, stages_", device, "(", args.substr(2), "),");
-    out.line("    [&](const auto &sums) { finish_", device, "(sums", args, "); },");
+             product.isBfloat16 ? "true" : "false", ", ", product.isPacked ? "true" : "false", ", ",
+             product.stage.chunks, ", ", product.few.chunks, ">(");
+    out.line("    w, task, P.c", k, "_first + task.index, (int)steps_", device, "(", args.substr(2), "), ",
+             fetchedRows(graph, plan, k), ",");
+    out.line("    [&](auto &sums) {");
+    out.line("[[maybe_unused]] float early[", 2 * product.pieces(), "][", std::max<int64_t>(early, 1), "] = {};");
+    if (early)
+      out.line("begin_", device, "(early", args, ");");
+    out.line("finish_", device, "(sums, early", args, ");");
+    out.line("},");
     out.line("    [&] {");
     out.line("if constexpr (dynamic) { evt::Triggering use{w}; notifies_", k, "(use, P", list, "); }");
     out.line("else { evt::Polling use{w}; notifies_", k, "(use, P", list, "); }");

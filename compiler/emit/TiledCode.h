@@ -11,12 +11,12 @@ namespace evt::emit {
 bool hasStackForm(ir::DeviceOp device, const roles::TiledProduct &product, std::vector<unsigned> &aligned,
                   std::string &why);
 
-/// `feed_D`, `stages_D` and `finish_D` of the device functions, `load_K` of the calls.
+/// Of the device functions: `steps_D`, `fetch_rows_D` and `fetch_weights_D`, `begin_D` and `finish_D`.
 void emitTiledBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out);
-/// `task_K`: what control does for a task, the loader's part included.
+/// `task_K`: what control does for a task.
 /// With `mayBeAbsent` there are kernels without it.
 void emitTiledHandOver(const GraphCode &graph, unsigned call, bool mayBeAbsent, CodeWriter &out);
-/// `execute_K`.
+/// `load_weights_K`, `load_rows_K` and `execute_K`.
 void emitTiledTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out);
 
 } // namespace evt::emit

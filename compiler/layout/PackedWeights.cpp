@@ -11,6 +11,8 @@ Layout made(std::string_view text) { return *parse(text); }
 
 } // namespace
 
+Swizzle packedSwizzle() { return *sharedSwizzle(packedColumns * packedElementBytes, packedElementBytes); }
+
 Result<Layout> packedWeights(std::span<const int64_t> dims) {
   const size_t rank = dims.size();
   if (rank < 2)
@@ -24,7 +26,9 @@ Result<Layout> packedWeights(std::span<const int64_t> dims) {
     tiles[d] /= one[d];
   }
   auto arranged = Layout::rowMajor(std::move(tiles));
-  return arranged ? tile(*arranged, *Layout::rowMajor(one)) : arranged;
+  if (!arranged)
+    return arranged;
+  return swizzled(*tile(*arranged, *Layout::rowMajor(one)), packedSwizzle());
 }
 
 Result<Layout> packedBlock(std::optional<int64_t> rows, std::optional<int64_t> columns) {

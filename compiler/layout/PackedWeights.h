@@ -1,14 +1,16 @@
 // Weights that stream: where the runtime puts them, and who reads what.
 //
 // A weight tensor [..., rows, columns] is packed as tiles of 8 x 32, the elements of a tile neighbours, tiles in
-// row-major order. A stage of a product is 8 rows and some columns of it: whole tiles, one after the other, so that one
-// copy brings it to shared memory. There, the compute warps divide its columns, and each lane reads the 16 bytes of a
-// tile that are its own:
+// row-major order. Within a tile, the four 16-byte pieces of row r trade places by r / 2 % 4: that is how the tensor
+// cores want rows of 64 bytes in shared memory, so that tiles can be multiplied as they are copied. A stage of a
+// product that streams is 8 rows and some columns of it: whole tiles, one after the other, so that one copy brings it
+// to shared memory. There, the compute warps divide its columns, and each lane reads the 16 bytes of a tile that are
+// its own:
 //
-//   a tile in memory    [8, 32] -> (256:1@m)
+//   a tile in memory    [8, 32] -> (256:1@m) ^ swizzle(2, 3, 3)
 //   who reads it        [8, 32] -> (32:1@lane, 8:1@reg)       lane l: row l / 4, columns 8 (l % 4) to 8 (l % 4) + 7
 //
-// As a warp's lanes read neighbours, no two of the eight lanes that are served at once meet in a bank.
+// A warp's lanes read a tile, eight of them two rows: no two that are served at once meet in a bank.
 //
 // Two mma.m16n8k16 multiply a tile, with elements 0..3 and 4..7 of each lane. They want columns in another order,
 // lane l % 4 the pairs 2 (l % 4) and 2 (l % 4) + 8 of 16; since a sum may run over columns in any order that rows and
@@ -26,6 +28,9 @@ namespace evt::layout {
 inline constexpr int64_t packedRows = 8, packedColumns = 32, packedElementBytes = 2, laneElements = 8;
 inline constexpr int64_t packedTileElements = packedRows * packedColumns,
                          packedTileBytes = packedTileElements * packedElementBytes;
+
+/// How the pieces of a tile trade places.
+Swizzle packedSwizzle();
 
 /// From [..., rows, columns] to memory. Fails if the last two dimensions are not whole tiles.
 Result<Layout> packedWeights(std::span<const int64_t> dims);

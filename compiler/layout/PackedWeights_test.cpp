@@ -18,8 +18,8 @@ std::vector<int64_t> packedInMemory(const std::vector<int64_t> &dims) {
     for (int64_t r0 = 0; r0 < rows; r0 += 8)
       for (int64_t c0 = 0; c0 < columns; c0 += 32)
         for (int64_t r = r0; r < r0 + 8; ++r)
-          for (int64_t c = c0; c < c0 + 32; ++c)
-            memory.push_back((m * rows + r) * columns + c);
+          for (int64_t place = 0; place < 32; ++place) // the pieces of 8 elements trade places by pairs of rows
+            memory.push_back((m * rows + r) * columns + c0 + (place / 8 ^ (r - r0) / 2) * 8 + place % 8);
   return memory;
 }
 
@@ -36,9 +36,10 @@ TEST(PackedWeights, TheLayoutIsWhatTheRuntimePacks) {
 }
 
 TEST(PackedWeights, Text) {
-  EXPECT_EQ(print(*packedWeights(std::vector<int64_t>{16, 64})), "[16, 64] -> (2:512@m, 8:32@m, 2:256@m, 32:1@m)");
+  EXPECT_EQ(print(*packedWeights(std::vector<int64_t>{16, 64})),
+            "[16, 64] -> (2:512@m, 8:32@m, 2:256@m, 32:1@m) ^ swizzle(2, 3, 3)");
   EXPECT_EQ(print(*packedWeights(std::vector<int64_t>{36, 6144, 4096})),
-            "[36, 6144, 4096] -> (36:25165824@m, 768:32768@m, 8:32@m, 128:256@m, 32:1@m)");
+            "[36, 6144, 4096] -> (36:25165824@m, 768:32768@m, 8:32@m, 128:256@m, 32:1@m) ^ swizzle(2, 3, 3)");
   EXPECT_EQ(print(*readersOfStage(512, 8)), "[8, 512] -> (8:4@lane, 8:1@warp, 2:8@reg, 4:1@lane, 8:1@reg)");
 }
 
@@ -54,10 +55,10 @@ TEST(PackedWeights, Errors) {
 
 /// The whole tensor from what is stated of it, whichever of its dimensions are known.
 TEST(PackedWeights, BlocksFollowEachOther) {
-  EXPECT_EQ(print(*packedBlock(16, 64)), "[16, 64] -> (2:512@m, 8:32@m, 2:256@m, 32:1@m)");
-  EXPECT_EQ(print(*packedBlock({}, 64)), "[8, 64] -> (8:32@m, 2:256@m, 32:1@m)");
-  EXPECT_EQ(print(*packedBlock(16, {})), "[8, 32] -> (8:32@m, 32:1@m)");
-  EXPECT_EQ(print(*packedBlock({}, {})), "[8, 32] -> (8:32@m, 32:1@m)");
+  EXPECT_EQ(print(*packedBlock(16, 64)), "[16, 64] -> (2:512@m, 8:32@m, 2:256@m, 32:1@m) ^ swizzle(2, 3, 3)");
+  EXPECT_EQ(print(*packedBlock({}, 64)), "[8, 64] -> (8:32@m, 2:256@m, 32:1@m) ^ swizzle(2, 3, 3)");
+  EXPECT_EQ(print(*packedBlock(16, {})), "[8, 32] -> (8:32@m, 32:1@m) ^ swizzle(2, 3, 3)");
+  EXPECT_EQ(print(*packedBlock({}, {})), "[8, 32] -> (8:32@m, 32:1@m) ^ swizzle(2, 3, 3)");
   EXPECT_EQ(packedBlock(12, 64).why(), "found [12, 64], required whole tiles of [8, 32]");
   using Known = std::optional<int64_t>;
   for (const auto &dims : shapes)
@@ -93,6 +94,7 @@ TEST(PackedWeights, StagesAreContiguousWhereTheLoaderCopies) {
         EXPECT_EQ(stage->range(Axis::m).span(), stage->elements());
         Layout::Parts fromZero = stage->all();
         fromZero.offset = {};
+        fromZero.swizzle = {}; // it permutes within tiles
         EXPECT_TRUE(inverse(*Layout::make(fromZero))) << "not dense";
       }
 }
@@ -114,8 +116,8 @@ TEST(PackedWeights, LanesReadTheirElementsWithoutBankConflicts) {
       for (int64_t b = 0; b < blocks; ++b) {
         std::vector<int64_t> addresses;
         for (int64_t lane = 0; lane < 32; ++lane) {
-          // stage[b * 32], of uint4, from `warp * blocks * 32 + lane` on.
-          addresses.push_back((warp * blocks * 32 + lane + b * 32) * 16);
+          // stage[b * 32], of uint4, from `warp * blocks * 32 + packed_piece(lane)` on.
+          addresses.push_back((warp * blocks * 32 + (lane ^ lane / 8) + b * 32) * 16);
           for (int64_t e = 0; e < 8; ++e) {
             const int64_t element =
                 elementOf->layout.place(std::vector<int64_t>{b * laneElements + e, lane, warp})[Axis::m];

@@ -219,9 +219,8 @@ LogicalResult lower(Program &program, const Options &options) {
       emit::statePacked(program.manifest, graph, kernel.packed);
       emit::stateEarly(program.manifest, graph, kernel.early);
       for (const emit::StreamPlan::Map &map : kernel.maps)
-        program.manifest["cuda"]["tensor_maps"].push_back({{"memory", map.memory},
-                                                           {"box", {map.rows, roles::chunkColumns}},
-                                                           {"may_read_outside", map.mayReadOutside}});
+        program.manifest["cuda"]["tensor_maps"].push_back(
+            {{"memory", map.memory}, {"box", {map.rows, map.columns}}, {"may_read_outside", map.mayReadOutside}});
       for (unsigned m : kernel.aligned)
         if (auto &memory = program.manifest["memories"][m]; memory.contains("argument"))
           program.manifest["arguments"][memory["argument"].get<unsigned>()]["align"] = 16;

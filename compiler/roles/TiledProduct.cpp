@@ -43,6 +43,8 @@ public:
         return no("its loop holds more than products"), std::nullopt;
     if (!matchShape())
       return std::nullopt;
+    plan.stage.rows = plan.tileRows;
+    plan.few.rows = std::max(plan.tileRows / 2, groupRows); // the tensor cores read that many, whatever is there
     return plan;
   }
 
@@ -115,12 +117,12 @@ private:
     return true;
   }
 
-  /// The copy engine sees a packed tensor with two dimensions more.
+  /// device/cuda/wgmma.h has the copies (`packed_load`).
   static bool isOfPackedTiles(ir::LoadOp load) {
     auto type = cast<MemRefType>(load.getMemory().getType());
     int64_t rank = type.getRank(), height = type.getDimSize(rank - 2), width = type.getDimSize(rank - 1);
     auto offsets = load.getOffsets();
-    return rank + 2 <= mostDimensions && !ShapedType::isDynamic(height) && height % layout::packedRows == 0 &&
+    return rank <= 3 && !ShapedType::isDynamic(height) && height % layout::packedRows == 0 &&
            width % layout::packedColumns == 0 && isDivisible(offsets[rank - 2], layout::packedRows) &&
            isDivisible(offsets[rank - 1], layout::packedColumns);
   }
@@ -135,11 +137,16 @@ private:
 
 void TiledProduct::fill(int64_t stageBytes) {
   auto lower = ir::constantOf(loop.getLowerBound()), upper = ir::constantOf(loop.getUpperBound());
-  if (!lower || !upper || *upper <= *lower || (*upper - *lower) % step)
-    return;
-  chunks = stageBytes / chunkBytes();
-  while ((*upper - *lower) / chunkColumns % chunks)
-    --chunks;
+  bool isWhole = lower && upper && *upper > *lower && (*upper - *lower) % step == 0;
+  auto memory = cast<MemRefType>(rows.getMemory().getType());
+  bool isOfChunks = memory.getRank() < mostDimensions && memory.getShape().back() % chunkColumns == 0 &&
+                    isDivisible(rows.getOffsets().back(), chunkColumns);
+  for (Stage *s : {&stage, &few}) {
+    s->chunks = isWhole ? std::max<int64_t>(stageBytes / bytesOf(s->rows + allColumns()), 1) : 1;
+    while (s->chunks > 1 && (*upper - *lower) / chunkColumns % s->chunks)
+      --s->chunks;
+    s->rowsTogether = s->chunks > 1 && isOfChunks;
+  }
 }
 
 std::optional<TiledProduct> matchTiledProduct(ir::DeviceOp device, std::string &why) {

@@ -3,8 +3,9 @@
 //
 // Such a function is split over the roles of a block:
 //
-//   loader    passes the task's waits, then copies a tile of rows and the tiles of weights, 64 columns of K at a time,
-//             into a ring of shared-memory stages. It is in the next task while compute ends this one.
+//   loaders   one copies the tiles of weights into a ring of shared-memory stages, 64 columns of K at a time or a few
+//             times that; the other passes the task's waits, then copies its rows. They are in the next task while
+//             compute ends this one.
 //   compute   two groups of four warps, each with half of the rows, multiply stage after stage; the sums stay in
 //             registers. Then everything after the product, on these registers: element-wise operations, further loads,
 //             stores, notifies.
@@ -48,7 +49,14 @@ struct TiledProduct {
   bool isBfloat16 = true;
   bool mayBePacked = true; // the weights' tiles are whole packed tiles
   bool isPacked = false;   // they are, since other calls stream them
-  int64_t chunks = 1;      // of K, that are a stage
+  /// What a stage holds: chunks of 64 columns of K, with room for so many rows.
+  struct Stage {
+    int64_t chunks = 1, rows = 0;
+    bool rowsTogether = false; // one copy fetches the rows of all chunks
+    bool operator==(const Stage &other) const { return chunks == other.chunks && rows == other.rows; }
+  };
+  Stage stage;
+  Stage few; // where all rows there are fit in half a tile
 
   int64_t allColumns() const {
     int64_t n = 0;
@@ -58,9 +66,12 @@ struct TiledProduct {
   }
   /// Pieces of 64 rows that each group of warps has.
   int64_t pieces() const { return (tileRows + groupRows * rowGroups - 1) / (groupRows * rowGroups); }
-  int64_t chunkBytes() const { return (tileRows + allColumns()) * chunkColumns * 2; }
-  int64_t stageBytes() const { return chunks * chunkBytes(); }
-  /// Makes a stage as many chunks as have room in it and divide K.
+  /// Bytes of 64 columns of so many rows.
+  static int64_t bytesOf(int64_t rows) { return rows * chunkColumns * 2; }
+  int64_t stageBytes() const {
+    return std::max(stage.chunks * bytesOf(stage.rows + allColumns()), few.chunks * bytesOf(few.rows + allColumns()));
+  }
+  /// Makes stages of as many chunks as have room and divide K.
   void fill(int64_t stageBytes);
 };
 

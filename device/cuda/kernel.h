@@ -27,6 +27,10 @@ struct SharedLayout {
   int fragments;                     // of the largest product
   int tile_slots, tile_stage_bytes;  // of the ring of tiles; 0 slots if there are no products of tiles
   static constexpr int most_slots = 64;
+  /// What is swizzled by 128 bytes begins at a multiple of 1024. The ring is put there by hand: the alignment that a
+  /// kernel asks of its dynamic shared memory is lost where another kernel of the source asks for less.
+  static constexpr int tile_alignment = 1024;
+  __host__ __device__ constexpr int padding() const { return tile_slots ? tile_alignment : 0; }
   __host__ __device__ constexpr int tile_ring_bytes() const { return tile_slots * tile_stage_bytes; }
   __host__ __device__ constexpr int ring_bytes() const { return slots * stage_bytes; }
   __host__ __device__ constexpr int sums_bytes() const {
@@ -60,10 +64,13 @@ template <> struct StreamState<0> {};
 ///                                             returns how the rows are to be flipped
 ///   Kernel::multiply(shape, ring, results, …) by all: its products
 ///   Kernel::finish(worker, program, task, …)  by an epilogue warp: ends it
+///   Kernel::load_weights, ::load_rows(worker, program, task, ring)  by a lane each, for a task on tiles: their part of
+///                                             its stages, that of the rows after its waits
 ///   Kernel::layout, ::row_pieces, ::collected, ::wait_parts how much of everything there is
 template <class Kernel, class Program, class Launch> struct Block {
   static constexpr SharedLayout layout = Kernel::layout;
   static constexpr bool streams = layout.slots > 0, multiplies = layout.tile_slots > 0;
+  static constexpr int feeding = streams ? loaders : multiplies ? tile_loaders : 0; // warps that load
   static_assert(layout.slots <= SharedLayout::most_slots);
   static_assert(!streams || rounds_stay_apart(layout.slots, layout.in_flight, loaders));
   using State = StreamState<streams ? layout.fragments : 0>;
@@ -88,11 +95,12 @@ template <class Kernel, class Program, class Launch> struct Block {
     ring.in_flight = layout.in_flight;
     return ring;
   }
-  __device__ __forceinline__ TileRing open_tile_ring() const {
+  __device__ __forceinline__ TileRing open_tile_ring(TileLoader part) const {
     TileRing ring{};
     if constexpr (multiplies) {
       ring.address = ptx::kept(ptx::shared_address(shared));
-      ring.full = ptx::barriers_at(tiles.full);
+      ring.full = ptx::barriers_at(tiles.full[part]);
+      ring.weights = ptx::barriers_at(tiles.full[load_weights]);
       ring.empty = ptx::barriers_at(tiles.empty);
       ring.slots = layout.tile_slots;
       ring.stage_bytes = layout.tile_stage_bytes;
@@ -117,9 +125,9 @@ template <class Kernel, class Program, class Launch> struct Block {
       owed = {nullptr, 0};
     for (int s = 0; s < BlockState::slots; ++s) {
       ptx::barrier_init(ptx::barriers_at(block.full)[s], 1);
-      ptx::barrier_init(ptx::barriers_at(block.empty)[s], compute_warps + (streams ? loaders + epilogue_warps : 0));
+      ptx::barrier_init(ptx::barriers_at(block.empty)[s], compute_warps + feeding + (streams ? epilogue_warps : 0));
       ptx::barrier_init(ptx::barriers_at(block.begun)[s], 1);
-      ptx::barrier_init(ptx::barriers_at(block.fed)[s], loaders);
+      ptx::barrier_init(ptx::barriers_at(block.fed)[s], feeding ? feeding : 1);
     }
     if constexpr (streams) {
       for (int s = 0; s < layout.slots; ++s) {
@@ -133,29 +141,24 @@ template <class Kernel, class Program, class Launch> struct Block {
     }
     if constexpr (multiplies)
       for (int s = 0; s < layout.tile_slots; ++s) {
-        ptx::barrier_init(ptx::barriers_at(tiles.full)[s], 1);
+        for (auto &full : tiles.full)
+          ptx::barrier_init(ptx::barriers_at(full)[s], 1);
         ptx::barrier_init(ptx::barriers_at(tiles.empty)[s], compute_warps);
       }
     ptx::barrier_init_fence();
   }
 
-  /// Control; it is also the loader of tiles.
   __device__ __forceinline__ void control() const {
-    TileRing tile_ring = open_tile_ring();
-    w.tile_ring = &tile_ring;
     if constexpr (streams) {
       w.feeds = stream.feeds;
       w.feeds_each = layout.fragments;
     }
     Kernel::schedule(w, P);
     w.end_of_tasks();
-    if (multiplies && threadIdx.x % 32 == 0)
-      tile_ring.settle();
-    __syncwarp();
   }
 
   __device__ __forceinline__ void compute() const {
-    TileRing tile_ring = open_tile_ring();
+    TileRing tile_ring = open_tile_ring(load_rows);
     w.tile_ring = &tile_ring;
     bool alive = true;
     [[maybe_unused]] Ring ring{};
@@ -228,28 +231,42 @@ template <class Kernel, class Program, class Launch> struct Block {
     return true;
   }
 
-  /// Loader `mine`: every so many stages are its own.
+  /// Loader `mine`. Of a ring of weights, every so many stages are its own; of a ring of tiles, a part of each.
   __device__ __forceinline__ void load(int mine) const {
     if (threadIdx.x % 32)
       return;
-    Ring ring = open_ring();
-    ring.start_loader(mine);
-    int turn = mine; // stages until the next of its own
+    [[maybe_unused]] Ring ring{};
+    [[maybe_unused]] int turn = mine; // stages until the next of its own
+    if constexpr (streams) {
+      ring = open_ring();
+      ring.start_loader(mine);
+    }
+    [[maybe_unused]] TileRing tile_ring = open_tile_ring(mine == load_weights ? load_weights : load_rows);
     for (;; w.tasks.advance()) {
-      const Task &task = w.next_task();
+      Task &task = w.next_task();
       if (task.call == Task::none)
         break;
-      if (task.shape) {
-        const int total = (int)(task.steps * task.streams), each = (int)task.streams;
-        const std::uint32_t bytes = task.stage_bytes;
-        const char *const *from = stream.feeds + w.tasks.at.slot * layout.fragments;
-        for (; turn < total; turn += loaders)
-          ring.send(from[turn % each] + (std::size_t)(turn / each) * bytes, bytes);
-        turn -= total;
+      if constexpr (streams) {
+        if (task.shape) {
+          const int total = (int)(task.steps * task.streams), each = (int)task.streams;
+          const std::uint32_t bytes = task.stage_bytes;
+          const char *const *from = stream.feeds + w.tasks.at.slot * layout.fragments;
+          for (; turn < total; turn += loaders)
+            ring.send(from[turn % each] + (std::size_t)(turn / each) * bytes, bytes);
+          turn -= total;
+        }
+      }
+      if constexpr (multiplies) {
+        if (mine == load_weights)
+          Kernel::load_weights(w, P, task, tile_ring);
+        else if (mine == load_rows)
+          Kernel::load_rows(w, P, task, tile_ring);
       }
       w.tasks.say_fed();
       w.tasks.leave();
     }
+    if (multiplies && mine < tile_loaders)
+      tile_ring.settle();
   }
 
   __device__ __forceinline__ void finish() const {
@@ -282,7 +299,10 @@ template <class Kernel, class Program, class Launch> struct Block {
 
 template <class Kernel, class Program, class Launch> __device__ __forceinline__ void run_block(const Launch &launch) {
   using B = Block<Kernel, Program, Launch>;
-  extern __shared__ __align__(B::multiplies ? 1024 : 128) char shared[];
+  extern __shared__ __align__(128) char dynamic_shared[];
+  char *shared = dynamic_shared;
+  if constexpr (B::multiplies)
+    shared += -ptx::shared_address(dynamic_shared) % SharedLayout::tile_alignment;
   __shared__ BlockState block;
   __shared__ typename B::State stream;
   __shared__ typename B::Tiles tiles;
@@ -306,12 +326,12 @@ template <class Kernel, class Program, class Launch> __device__ __forceinline__ 
       ptx::give_registers<other_registers>();
     if (warp == control_warp)
       roles.control();
-    if constexpr (B::streams) {
-      if (warp >= loader_first && warp < loader_first + loaders)
+    if constexpr (B::feeding > 0)
+      if (warp >= loader_first && warp < loader_first + B::feeding)
         roles.load(warp - loader_first);
-      else if (warp >= epilogue_first)
+    if constexpr (B::streams)
+      if (warp >= epilogue_first)
         roles.finish();
-    }
   }
   __syncthreads();
   if (threadIdx.x == 0) {

@@ -2,6 +2,7 @@
 //
 // Weights are packed so that 8 rows x 32 columns are 512 neighbouring bytes, lane l's 16 of them being row l/4, columns
 // 8 (l%4)..+7: a stage is one contiguous copy, and a lane's two fragments are one 16-byte read without bank conflicts.
+// The 16-byte pieces of a row have traded places, for products on the tensor cores (tiled.h).
 // Within 32 columns the tensor core is given columns in the order of the lanes, for rows and weights alike; the order
 // of a sum depends on K alone.
 //
@@ -44,6 +45,8 @@ struct Ring : StageRing<ptx::Sync> {
 
 /// A packed tile; the emitted source checks that it is what the compiler has in mind (compiler/layout).
 inline constexpr int packed_rows = 8, packed_columns = 32;
+/// Where in a tile the 16-byte piece lies that a lane reads.
+__host__ __device__ constexpr int packed_piece(int lane) { return lane ^ (lane / 8 % 4); }
 
 /// The packed place of row `offset[Rank-2]` and column `offset[Rank-1]`, where a packed tile begins.
 template <class T, int Rank>
@@ -207,7 +210,7 @@ __device__ __forceinline__ std::uint32_t read_rows(bool is_early, uint4 (&rows)[
 template <int Steps, int Blocks, int Fragments, bool Bfloat16>
 __device__ __forceinline__ void multiply(Ring &ring, const uint4 (&rows)[Steps * Blocks], float (&sums)[Fragments][2]) {
   float even[Fragments][4] = {}, odd[Fragments][4] = {};
-  const int first = (int)(threadIdx.x / 32) * Blocks * 32 + (int)threadIdx.x % 32;
+  const int first = (int)(threadIdx.x / 32) * Blocks * 32 + packed_piece((int)threadIdx.x % 32);
   uint4 piece[2][Blocks];
 #pragma unroll
   for (int n = 0; n <= Steps * Fragments; ++n) {

@@ -1,13 +1,16 @@
-// Products of tiles on the tensor cores: the ring between the loader and the groups of warps that multiply.
+// Products of tiles on the tensor cores: the ring between the loaders and the groups of warps that multiply.
 //
-// A stage holds 64 columns of K, or a few times that: for each 64, a tile of rows, then the tiles of weights one below
-// the other, which to the tensor cores are one tile. The copy engine fills it from maps of the tensors that the runtime
-// makes for each launch, zero outside (or, in rows of the runtime's buffers, whatever is there: nobody stores what
-// comes of it); so ragged edges cost nothing and need no code.
+// A stage holds 64 columns of K, or a few times that (chunks): the tiles of rows, chunk after chunk, then the weights,
+// those of one operand below those of another, which to the tensor cores are one tile. The copy engine fills it from
+// maps of the tensors that the runtime makes for each launch, zero outside (or, in rows of the runtime's buffers,
+// whatever is there: nobody stores what comes of it); so ragged edges cost nothing and need no code. What a copy costs
+// is the copy more than its bytes, so there is one for the rows of a stage, and one for each operand of packed weights.
 //
-// The loader passes the waits of a task before it hands the task over, and then issues every copy of it: a task that
-// compute has taken always gets its stages. What earlier tasks wrote was written by ordinary stores, and is read by the
-// copy engine: after the acquire the loader says so (`copy_fence`), and a task that stores for others does too.
+// Two warps load, a lane of each: one the weights, which nothing orders, as soon as a task is handed over; the other
+// passes the task's waits and then fetches its rows. A task that compute has taken always gets its stages, waits or no
+// waits: one whose launch is being aborted is marked before its first rows arrive, and nobody ends it. What earlier
+// tasks wrote was written by ordinary stores, and is read by the copy engine: after the acquire the loader says so
+// (`copy_fence`), and a task that stores for others does too.
 #pragma once
 
 #include "device/cuda/dynamic.h"
@@ -35,24 +38,31 @@ __device__ __forceinline__ const TensorMap *tensor_maps(const evt_cuda_launch *l
 
 //===-- the ring --------------------------------------------------------------------------------------------------===//
 
-template <int Slots> struct TileBarriers { std::uint64_t full[Slots], empty[Slots]; };
+inline constexpr int tile_loaders = 2;
+enum TileLoader { load_weights, load_rows };
+
+template <int Slots> struct TileBarriers { std::uint64_t full[tile_loaders][Slots], empty[Slots]; };
 template <> struct TileBarriers<0> {};
 
-/// Compute's side is that of every ring of stages; one loader fills it, as far as it goes.
+/// Compute's side is that of every ring of stages, of which each loader fills a part, as far as it goes. `full` is that
+/// of the loader; compute's is that of the rows.
 struct TileRing : StageRing<ptx::Sync> {
+  ptx::Barriers weights; // compute: the other part is there
   std::uint32_t address; // of the stages, in shared memory
   int stage_bytes;
   const volatile std::uint32_t *dead; // compute has stopped taking stages: the launch is being aborted
   std::uint32_t sent;                 // loader: stages
 
-  /// Loader, one lane: `count` stages of `bytes` each; `fill(to, arrived, i)` issues the copies of one.
-  template <class Fill> __device__ __forceinline__ void send(std::int64_t count, std::uint32_t bytes, Fill fill) {
-    for (int i = 0; i < (int)count; ++i) {
+  /// Loader, one lane: its part of `count` stages, `bytes` each; `fill(to, arrived, i)` issues the copies of one. A
+  /// task without products has one stage with nothing in it.
+  template <class Fill> __device__ __forceinline__ void send(int count, std::uint32_t bytes, Fill fill) {
+    for (int i = 0; i < (count ? count : 1); ++i) {
       while (!ptx::barrier_try(empty[at.slot], at.round ^ 1))
         if (*dead)
           return; // nobody reads any more
-      ptx::barrier_expect(full[at.slot], bytes);
-      fill(address + (std::uint32_t)(at.slot * stage_bytes), full[at.slot], i);
+      ptx::barrier_expect(full[at.slot], count ? bytes : 0);
+      if (count)
+        fill(address + (std::uint32_t)(at.slot * stage_bytes), full[at.slot], i);
       at.advance(slots);
       ++sent;
     }
@@ -65,6 +75,7 @@ struct TileRing : StageRing<ptx::Sync> {
 
   /// Compute, every warp: the next stage, once it is there. It is released when the products that read it are over.
   __device__ __forceinline__ std::uint32_t receive() {
+    ptx::barrier_wait(weights[at.slot], at.round);
     return address + (std::uint32_t)(StageRing::receive() * stage_bytes);
   }
 };
@@ -74,9 +85,14 @@ __device__ inline std::int64_t tile_stages(std::int64_t lower, std::int64_t uppe
   return ceildiv(most(upper - lower, 0), step) * (step / 64);
 }
 
-//===-- the loader: a lane of the control warp --------------------------------------------------------------------===//
+/// Rows that are fetched for a tile of a buffer that has few: those of whole groups of 8 (runtime/cuda/TensorMaps.cpp).
+template <int Rows> __device__ __forceinline__ int fetched_rows(std::int64_t extent) {
+  return extent < Rows ? ((int)extent + 7) / 8 * 8 : Rows;
+}
 
-/// Waits that block before a task is handed over: while compute runs earlier ones, whose status they then replace.
+//===-- the loaders: a lane of a warp each ------------------------------------------------------------------------===//
+
+/// Waits of the loader of rows: while compute runs earlier tasks, whose status they then replace.
 struct WaitingAhead : Blocking<WaitingAhead> {
   const std::uint32_t call;
   const std::int64_t task;
@@ -93,16 +109,14 @@ struct WaitingAhead : Blocking<WaitingAhead> {
   }
 };
 
-/// By the control warp: the waits of a task that is about to be handed over, by its first lane; false when the launch
-/// was aborted.
-template <bool Dynamic, class Waits>
-__device__ __forceinline__ bool pass_ahead(Worker &w, std::uint32_t call, std::int64_t task, Waits waits) {
-  bool passed = true;
-  if (threadIdx.x % 32 == 0) {
-    WaitingAhead ahead{w, call, task};
-    passed = !w.aborted() && (Dynamic || waits(ahead));
+/// Loader of rows: the waits of a task, after which copies see what others have stored.
+template <bool Dynamic, class Waits> __device__ __forceinline__ void pass_ahead(Worker &w, Task &task, Waits waits) {
+  if constexpr (!Dynamic) {
+    WaitingAhead ahead{w, task.call, task.index};
+    if (!waits(ahead))
+      task.skipped = 1;
   }
-  return __shfl_sync(~0u, passed, 0);
+  ptx::copy_fence();
 }
 
 //===-- compute ---------------------------------------------------------------------------------------------------===//
@@ -120,63 +134,122 @@ template <int Rows> __device__ inline int tile_row(int h) {
   return (group * row_pieces_of<Rows> + h / 2) * group_rows + warp * 16 + h % 2 * 8 + fragment_row();
 }
 
-/// sums = the group's rows times all columns, along `stages` stages. A stage is given back when the next one's products
-/// have been issued and its own are over.
-template <int Rows, int Columns, bool Bfloat16, bool Packed, int Chunks, int Pieces, int Sums>
-__device__ __forceinline__ void multiply_tiles(TileRing &ring, std::int64_t stages, float (&sums)[Pieces][Sums]) {
+/// Of a lane's fragment `h`: the sum that is its element `n` (two for every 8 columns), or one of what was found before
+/// its columns. What is chosen among are registers: `h` may be a variable, so that one piece of code serves all
+/// fragments. Code behind a product runs once a task, and would wait for its own instructions most of the time.
+template <int Pieces, int Sums>
+__device__ __forceinline__ float sum_of(const float (&sums)[Pieces][Sums], int h, int n) {
+  const int at = n / 2 * 4 + n % 2;
+  float v = sums[0][at];
+#pragma unroll
+  for (int f = 1; f < 2 * Pieces; ++f)
+    v = h == f ? sums[f / 2][at + f % 2 * 2] : v;
+  return v;
+}
+template <int Fragments, int Each>
+__device__ __forceinline__ float early_of(const float (&early)[Fragments][Each], int h, int n) {
+  float v = early[0][n];
+#pragma unroll
+  for (int f = 1; f < Fragments; ++f)
+    v = h == f ? early[f][n] : v;
+  return v;
+}
+template <int Fragments, int Each>
+__device__ __forceinline__ void find_early(float (&early)[Fragments][Each], int h, int n, float v) {
+#pragma unroll
+  for (int f = 0; f < Fragments; ++f)
+    early[f][n] = h == f ? v : early[f][n];
+}
+/// The next 32 columns of `Columns`, whose sums begin at `First`, take the place of the first.
+template <int First, int Columns, int Pieces, int Sums>
+__device__ __forceinline__ void move_up(float (&sums)[Pieces][Sums]) {
+#pragma unroll
+  for (int p = 0; p < Pieces; ++p)
+#pragma unroll
+    for (int i = First; i + 16 < First + Columns / 2; ++i)
+      sums[p][i] = sums[p][i + 16];
+}
+
+/// sums = the group's rows times all columns, along `steps` times 64 columns; stages have room for `room` rows of a
+/// tile, and `fetched` are there. A stage is given back when its products are over: of large tiles, whose arithmetic
+/// takes longer than their copies, when the next one's have been issued; of others at once, since waiting for the next
+/// would keep a part of the ring from being filled. `begin()` is called when the first products have been issued: the
+/// task's waits are passed then.
+///
+/// The chunks of a stage are no loop of the kernel: ptxas lets products wait for each other where it cannot see all
+/// that are in flight.
+template <int Rows, int Columns, bool Bfloat16, bool Packed, int Chunks, int Pieces, int Sums, class Begin>
+__device__ __forceinline__ void multiply_tiles(TileRing &ring, int room, int steps, int fetched,
+                                               float (&sums)[Pieces][Sums], Begin begin) {
   static_assert(Pieces == row_pieces_of<Rows> && Sums == Columns / 2);
 #pragma unroll
   for (int p = 0; p < Pieces; ++p)
 #pragma unroll
     for (int i = 0; i < Sums; ++i)
       sums[p][i] = 0;
+  const int stages = steps / Chunks;
   const int group = __shfl_sync(~0u, (int)threadIdx.x / group_threads, 0);
-  if (Rows < group_rows * row_groups && group * group_rows >= Rows) {
-    for (int i = 0; i < (int)stages; ++i) { // nothing to do but to let it pass
+  if (stages == 0 || group * Pieces * group_rows >= fetched) {
+    for (int i = 0; i < (stages ? stages : 1); ++i) { // nothing to do but to let it pass
       ring.receive();
+      if (i == 0)
+        begin();
       ring.release();
     }
     return;
   }
-  for (int i = 0; i < (int)stages; ++i) {
+  constexpr bool is_large = Rows * Columns / (Rows + Columns) >= 80;
+  const std::uint32_t next_rows = (std::uint32_t)fetched * 128 / 16, first_weights = Chunks * room * 128;
+  constexpr std::uint32_t next_weights = (Packed ? 1024 : Columns * 128) / 16;
+  for (int i = 0; i < stages; ++i) {
     const std::uint32_t stage = ring.receive();
-    const std::uint64_t rows = ptx::tile_descriptor(stage + (std::uint32_t)(group * Pieces * group_rows * 128));
-    const std::uint32_t below = stage + Rows * 128;
-    const std::uint64_t weights = Packed ? ptx::packed_descriptor(below) : ptx::tile_descriptor(below);
+    std::uint64_t rows = ptx::tile_descriptor(stage + (std::uint32_t)(group * Pieces * group_rows * 128));
+    std::uint64_t weights =
+        Packed ? ptx::packed_descriptor<Chunks>(stage + first_weights) : ptx::tile_descriptor(stage + first_weights);
     ptx::wgmma_fence();
 #pragma unroll
-    for (int chunk = 0; chunk < Chunks; ++chunk)
+    for (int chunk = 0; chunk < Chunks; ++chunk, rows += next_rows, weights += next_weights)
 #pragma unroll
       for (int k = 0; k < 4; ++k)
 #pragma unroll
-        for (int p = 0; p < Pieces; ++p) {
-          constexpr std::uint64_t chunk_bytes = (Rows + Columns) * 128;
-          ptx::wgmma<Columns, Bfloat16>(
-              sums[p], rows + (chunk * chunk_bytes + p * group_rows * 128) / 16 + ptx::columns_further<false>(k),
-              weights + chunk * chunk_bytes / 16 + ptx::columns_further<Packed>(k));
-        }
+        for (int p = 0; p < Pieces; ++p)
+          ptx::wgmma<Columns, Bfloat16>(sums[p], rows + p * group_rows * 128 / 16 + ptx::columns_further<false>(k),
+                                        weights + ptx::columns_further<Packed>(k));
     ptx::wgmma_commit();
-    ptx::wgmma_wait<1>();
-    if (i)
+    if (i == 0)
+      begin();
+    ptx::wgmma_wait<is_large ? 1 : 0>();
+    if (!is_large || i)
       ring.release();
   }
-  ptx::wgmma_wait<0>();
-  if (stages > 0)
+  if (is_large) {
+    ptx::wgmma_wait<0>();
     ring.release();
+  }
 }
 
-/// A task on tiles, by the compute warps; its waits were passed by the loader. `finish(sums)` does everything after the
-/// product.
-template <bool Dynamic, int Rows, int Columns, bool Bfloat16, bool Packed, int Chunks, class Finish, class Notifies>
-__device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, std::int64_t number, std::int64_t stages,
-                                          Finish finish, Notifies notifies) {
-  if (w.leads()) {
+/// A task on tiles, by the compute warps, of whose tiles `fetched` rows are there. `finish(sums)` does everything after
+/// the product.
+template <bool Dynamic, int Rows, int Columns, bool Bfloat16, bool Packed, int Chunks, int FewChunks, class Finish,
+          class Notifies>
+__device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, std::int64_t number, int steps,
+                                          int fetched, Finish finish, Notifies notifies) {
+  if (w.leads())
     w.begin(task.call, task.index);
-    w.passed();
-  }
+  const auto begun = [&] {
+    if (w.leads())
+      w.passed();
+  };
   float sums[row_pieces_of<Rows>][Columns / 2];
-  multiply_tiles<Rows, Columns, Bfloat16, Packed, Chunks>(*w.tile_ring, stages, sums);
-  if (Rows >= group_rows * row_groups || (int)threadIdx.x / group_threads * group_rows < Rows)
+  constexpr int few = Rows / 2 < group_rows ? group_rows : Rows / 2;
+  if (Chunks != FewChunks && fetched <= few)
+    multiply_tiles<Rows, Columns, Bfloat16, Packed, FewChunks>(*w.tile_ring, few, steps, fetched, sums, begun);
+  else
+    multiply_tiles<Rows, Columns, Bfloat16, Packed, Chunks>(*w.tile_ring, fetched <= few ? few : Rows, steps, fetched,
+                                                            sums, begun);
+  if (*(const volatile std::uint32_t *)&task.skipped)
+    return false; // all warps: the mark was there before the first rows
+  if ((int)threadIdx.x / group_threads * row_pieces_of<Rows> * group_rows < fetched)
     finish(sums);
   ptx::copy_fence();
   w.sync();

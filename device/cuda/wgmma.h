@@ -19,10 +19,10 @@ __device__ __forceinline__ std::uint64_t tile_descriptor(std::uint32_t address) 
   constexpr std::uint64_t swizzle_128 = 1ull << 62, eight_rows = (1024ull >> 4) << 32, unused = 1ull << 16;
   return swizzle_128 | eight_rows | unused | (address & 0x3FFFF) >> 4;
 }
-/// The same for rows that come from packed tiles (8 x 32), two of them next to each other: each is 512 bytes, swizzled
-/// by 64.
-__device__ __forceinline__ std::uint64_t packed_descriptor(std::uint32_t address) {
-  constexpr std::uint64_t swizzle_64 = 2ull << 62, eight_rows = (1024ull >> 4) << 32, unused = 1ull << 16;
+/// The same for rows that come from packed tiles (8 x 32), of which 2 * `Chunks` of a row of tiles are next to each
+/// other: each is 512 bytes, swizzled by 64 (as it lies in memory: compiler/layout/PackedWeights.h).
+template <int Chunks> __device__ __forceinline__ std::uint64_t packed_descriptor(std::uint32_t address) {
+  constexpr std::uint64_t swizzle_64 = 2ull << 62, eight_rows = (Chunks * 1024ull >> 4) << 32, unused = 1ull << 16;
   return swizzle_64 | eight_rows | unused | (address & 0x3FFFF) >> 4;
 }
 /// How much further the `k`-th 16 columns of 64 are, to be added to a descriptor.
@@ -255,17 +255,28 @@ __device__ __forceinline__ void tensor_load(std::uint32_t to, const void *map, B
                "l"(map), "r"(barrier.address), "r"(x), "r"(y), "r"(z), "r"(u), "r"(v)
                : "memory");
 }
-/// Copies 64 columns from `x` on of packed rows from `y` on, `z` being the place in the dimension before them. They are
+/// Copies columns from `x` on, 64 after 64, of rows from `y` on; the map has the 64s as a dimension.
+__device__ __forceinline__ void chunks_load(std::uint32_t to, const void *map, Barrier barrier, int x, int y) {
+  tensor_load(to, map, barrier, 0, y, x / 64);
+}
+__device__ __forceinline__ void chunks_load(std::uint32_t to, const void *map, Barrier barrier, int x, int y, int z) {
+  tensor_load(to, map, barrier, 0, y, x / 64, z);
+}
+__device__ __forceinline__ void chunks_load(std::uint32_t to, const void *map, Barrier barrier, int x, int y, int z,
+                                            int u) {
+  tensor_load(to, map, barrier, 0, y, x / 64, z, u);
+}
+/// Copies columns from `x` on of packed rows from `y` on, `z` being the place in the dimension before them. They are
 /// read once: they leave the L2 cache first.
 __device__ __forceinline__ void packed_load(std::uint32_t to, const void *map, Barrier barrier, int x, int y) {
-  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
-               "[%1, {%3, %3, %4, %5}], [%2], %6;" ::"r"(to),
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+               "[%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
                "l"(map), "r"(barrier.address), "r"(0), "r"(x / 32), "r"(y / 8), "l"(evict_first)
                : "memory");
 }
 __device__ __forceinline__ void packed_load(std::uint32_t to, const void *map, Barrier barrier, int x, int y, int z) {
-  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
-               "[%1, {%3, %3, %4, %5, %6}], [%2], %7;" ::"r"(to),
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+               "[%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(to),
                "l"(map), "r"(barrier.address), "r"(0), "r"(x / 32), "r"(y / 8), "r"(z), "l"(evict_first)
                : "memory");
 }

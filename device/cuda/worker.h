@@ -4,7 +4,8 @@
 // hands it over through a small ring of tasks in shared memory, so that it is a few tasks ahead (tickets are taken, and
 // ragged grids decoded, while earlier tasks still run). The *compute* warps take the tasks in that order: one thread of
 // them passes the task's waits, all run its body, and one thread issues its notifies. A task that streams (stream.h)
-// uses more: the *loader* fetches its weights, and one of the *epilogue* warps ends what the compute warps multiplied.
+// uses more: the *loaders* fetch its weights, and one of the *epilogue* warps ends what the compute warps multiplied.
+// Those of a task on tiles (tiled.h) fetch all its operands and pass its waits.
 //
 // All roles walk the same ring of tasks, each at its own pace; a task's place is free when every role has left it.
 //
@@ -17,10 +18,6 @@
 #include "device/common/scalar.h"
 #include "device/cuda/abi.h"
 #include "device/cuda/ptx.h"
-
-#ifndef EVT_TICKETS_AHEAD // taken by a worker, besides those it has handed over
-#define EVT_TICKETS_AHEAD 2
-#endif
 
 namespace evt {
 
@@ -188,7 +185,7 @@ public:
   const std::uint32_t id, workers;
   Collected collected;
   TaskRing<ptx::Sync, BlockState::slots> tasks;
-  TileRing *tile_ring = nullptr; // of control and compute
+  TileRing *tile_ring = nullptr; // of compute
 
   __device__ bool aborted() const { return ptx::load_relaxed(launch->abort) != EVT_ABORT_NONE; }
 
@@ -271,21 +268,24 @@ public:
 
   //===-- control: a warp runs the schedule ---------------------------------------------------------------------===//
 
-  /// The next number of the ticket schedule. Numbers are taken ahead, since one takes as long to come back as many a
-  /// task takes to run; those left over at the end belong to nobody.
-  __device__ __forceinline__ std::int64_t take_ticket() {
-    const bool asks = threadIdx.x % 32 == 0;
+  /// The next number of the ticket schedule. Numbers are taken ahead (`Ahead` of them besides those handed over), since
+  /// one takes as long to come back as many a task takes to run; those left over at the end belong to nobody.
+  template <int Ahead> __device__ __forceinline__ std::int64_t take_ticket() {
+    static_assert(0 <= Ahead && Ahead <= most_tickets);
+    const auto take = [&] { return threadIdx.x % 32 == 0 ? ptx::add_relaxed(&control->ticket, 1) : 0; };
+    if constexpr (Ahead == 0)
+      return (std::int64_t)__shfl_sync(~0u, take(), 0);
     if (!has_tickets) {
       has_tickets = true;
 #pragma unroll
-      for (int i = 0; i < tickets_ahead; ++i)
-        ticket[i] = asks ? ptx::add_relaxed(&control->ticket, 1) : 0;
+      for (int i = 0; i < Ahead; ++i)
+        ticket[i] = take();
     }
     const std::uint64_t number = ticket[0];
 #pragma unroll
-    for (int i = 1; i < tickets_ahead; ++i)
+    for (int i = 1; i < Ahead; ++i)
       ticket[i - 1] = ticket[i];
-    ticket[tickets_ahead - 1] = asks ? ptx::add_relaxed(&control->ticket, 1) : 0;
+    ticket[Ahead ? Ahead - 1 : 0] = take();
     return (std::int64_t)__shfl_sync(~0u, number, 0);
   }
   __device__ void decodes(std::uint32_t) const {}
@@ -324,6 +324,23 @@ public:
     }
     turn = (turn + 1) % epilogue_warps;
     return leave();
+  }
+  /// The same for a task on tiles. Unless `at_once`, control goes on when the loaders have issued its copies: what it
+  /// takes early, another block cannot have.
+  template <class... Coords>
+  __device__ __forceinline__ bool hand_over_tiles(bool at_once, std::uint32_t call, std::int64_t index,
+                                                  Coords... coords) {
+    tasks.enter(tasks.fed, ahead_of_tiles);
+    __syncwarp();
+    const Cursor place = tasks.at;
+    if (threadIdx.x % 32 == 0) {
+      describe(call, index, coords...).shape = 0;
+      tasks.hand_over();
+    }
+    const bool goes_on = leave();
+    if (goes_on && !at_once)
+      ptx::barrier_wait(tasks.fed[place.slot], place.round);
+    return goes_on;
   }
   int turn = 0; // control: the epilogue warp that ends the next task
 
@@ -402,10 +419,10 @@ private:
   }
 
   char *const tiles;
-  static constexpr int ahead_of_compute = 4, ahead_of_loader = 3;
+  static constexpr int ahead_of_compute = 4, ahead_of_loader = 3, ahead_of_tiles = 2;
   Key key; // of control
-  static constexpr int tickets_ahead = EVT_TICKETS_AHEAD;
-  std::uint64_t ticket[tickets_ahead];
+  static constexpr int most_tickets = 2;
+  std::uint64_t ticket[most_tickets];
   bool has_tickets = false;
 
 public:

@@ -197,187 +197,187 @@ evt.device @head(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %w: memref<
 
 // What the layers read of the residual stream: bf16, and the sum of squares of each 8 columns.
 evt.device @start_wide(%r: memref<?x256xf32>, %rb: memref<?x256xbf16>, %squares: memref<?x32xf32>) grid(%t, %i, %j) {
-  %token = affine.apply affine_map<(d0, d1) -> (d0 * 64 + d1 * 8)>(%t, %i)
-  %col = affine.apply affine_map<(d0) -> (d0 * 16)>(%j)
-  %group = affine.apply affine_map<(d0) -> (d0 * 2)>(%j)
-  %x = evt.load %r[%token, %col] : memref<?x256xf32> -> tensor<8x16xf32>
-  %x16 = arith.truncf %x : tensor<8x16xf32> to tensor<8x16xbf16>
-  %seen = arith.extf %x16 : tensor<8x16xbf16> to tensor<8x16xf32>
-  %square = arith.mulf %seen, %seen : tensor<8x16xf32>
-  %groups = tensor.expand_shape %square [[0], [1, 2]] output_shape [8, 2, 8] : tensor<8x16xf32> into tensor<8x2x8xf32>
-  %none = arith.constant dense<0.0> : tensor<8x2xf32>
-  %part = linalg.reduce { arith.addf } ins(%groups : tensor<8x2x8xf32>) outs(%none : tensor<8x2xf32>) dimensions = [2]
-  evt.store %x16, %rb[%token, %col] : tensor<8x16xbf16> -> memref<?x256xbf16>
-  evt.store %part, %squares[%token, %group] : tensor<8x2xf32> -> memref<?x32xf32>
+  %token = affine.apply affine_map<(d0, d1) -> (d0 * 128 + d1 * 8)>(%t, %i)
+  %col = affine.apply affine_map<(d0) -> (d0 * 32)>(%j)
+  %group = affine.apply affine_map<(d0) -> (d0 * 4)>(%j)
+  %x = evt.load %r[%token, %col] : memref<?x256xf32> -> tensor<8x32xf32>
+  %x16 = arith.truncf %x : tensor<8x32xf32> to tensor<8x32xbf16>
+  %seen = arith.extf %x16 : tensor<8x32xbf16> to tensor<8x32xf32>
+  %square = arith.mulf %seen, %seen : tensor<8x32xf32>
+  %groups = tensor.expand_shape %square [[0], [1, 2]] output_shape [8, 4, 8] : tensor<8x32xf32> into tensor<8x4x8xf32>
+  %none = arith.constant dense<0.0> : tensor<8x4xf32>
+  %part = linalg.reduce { arith.addf } ins(%groups : tensor<8x4x8xf32>) outs(%none : tensor<8x4xf32>) dimensions = [2]
+  evt.store %x16, %rb[%token, %col] : tensor<8x32xbf16> -> memref<?x256xbf16>
+  evt.store %part, %squares[%token, %group] : tensor<8x4xf32> -> memref<?x32xf32>
 }
 
 evt.device @qkv_wide(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %w: memref<?x512x256xbf16>, %q: memref<?x512xbf16>, %l: index) grid(%t, %j) {
   %c0 = arith.constant 0 : index
   %depth = arith.constant 256 : index
   %step = arith.constant 64 : index
-  %token = affine.apply affine_map<(d0) -> (d0 * 64)>(%t)
+  %token = affine.apply affine_map<(d0) -> (d0 * 128)>(%t)
   %row = affine.apply affine_map<(d0) -> (d0 * 8)>(%j)
-  %zero = arith.constant dense<0.0> : tensor<64x8xf32>
-  %like = tensor.empty() : tensor<64x8xf32>
-  %none = arith.constant dense<0.0> : tensor<64xf32>
-  %scale = arith.constant dense<0.00390625> : tensor<64xf32>
-  %epsilon = arith.constant dense<1.0e-6> : tensor<64xf32>
-  %parts = evt.load %squares[%token, %c0] : memref<?x32xf32> -> tensor<64x32xf32>
-  %sum = linalg.reduce { arith.addf } ins(%parts : tensor<64x32xf32>) outs(%none : tensor<64xf32>) dimensions = [1]
-  %mean = arith.mulf %sum, %scale : tensor<64xf32>
-  %above = arith.addf %mean, %epsilon : tensor<64xf32>
-  %root = math.rsqrt %above : tensor<64xf32>
-  %root_wide = linalg.broadcast ins(%root : tensor<64xf32>) outs(%like : tensor<64x8xf32>) dimensions = [1]
-  %acc0 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero) -> (tensor<64x8xf32>) {
+  %zero = arith.constant dense<0.0> : tensor<128x8xf32>
+  %like = tensor.empty() : tensor<128x8xf32>
+  %none = arith.constant dense<0.0> : tensor<128xf32>
+  %scale = arith.constant dense<0.00390625> : tensor<128xf32>
+  %epsilon = arith.constant dense<1.0e-6> : tensor<128xf32>
+  %parts = evt.load %squares[%token, %c0] : memref<?x32xf32> -> tensor<128x32xf32>
+  %sum = linalg.reduce { arith.addf } ins(%parts : tensor<128x32xf32>) outs(%none : tensor<128xf32>) dimensions = [1]
+  %mean = arith.mulf %sum, %scale : tensor<128xf32>
+  %above = arith.addf %mean, %epsilon : tensor<128xf32>
+  %root = math.rsqrt %above : tensor<128xf32>
+  %root_wide = linalg.broadcast ins(%root : tensor<128xf32>) outs(%like : tensor<128x8xf32>) dimensions = [1]
+  %acc0 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero) -> (tensor<128x8xf32>) {
     %kk = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%k, %c0)
-    %a16 = evt.load %x[%token, %kk] : memref<?x256xbf16> -> tensor<64x64xbf16>
-    %a = arith.extf %a16 : tensor<64x64xbf16> to tensor<64x64xf32>
+    %a16 = evt.load %x[%token, %kk] : memref<?x256xbf16> -> tensor<128x64xbf16>
+    %a = arith.extf %a16 : tensor<128x64xbf16> to tensor<128x64xf32>
     %w0_16 = evt.load %w[%l, %row, %kk] : memref<?x512x256xbf16> -> tensor<8x64xbf16>
     %w0 = arith.extf %w0_16 : tensor<8x64xbf16> to tensor<8x64xf32>
-    %out0 = linalg.matmul_transpose_b ins(%a, %w0 : tensor<64x64xf32>, tensor<8x64xf32>)
-        outs(%in0 : tensor<64x8xf32>) -> tensor<64x8xf32>
-    scf.yield %out0 : tensor<64x8xf32>
+    %out0 = linalg.matmul_transpose_b ins(%a, %w0 : tensor<128x64xf32>, tensor<8x64xf32>)
+        outs(%in0 : tensor<128x8xf32>) -> tensor<128x8xf32>
+    scf.yield %out0 : tensor<128x8xf32>
   }
-  %scaled0 = arith.mulf %acc0, %root_wide : tensor<64x8xf32>
-  %q16 = arith.truncf %scaled0 : tensor<64x8xf32> to tensor<64x8xbf16>
-  evt.store %q16, %q[%token, %row] : tensor<64x8xbf16> -> memref<?x512xbf16>
+  %scaled0 = arith.mulf %acc0, %root_wide : tensor<128x8xf32>
+  %q16 = arith.truncf %scaled0 : tensor<128x8xf32> to tensor<128x8xbf16>
+  evt.store %q16, %q[%token, %row] : tensor<128x8xbf16> -> memref<?x512xbf16>
 }
 
 evt.device @out_wide(%x: memref<?x512xbf16>, %w: memref<?x256x256xbf16>, %r: memref<?x256xf32>, %rb: memref<?x256xbf16>, %squares: memref<?x32xf32>, %l: index) grid(%t, %j) {
   %c0 = arith.constant 0 : index
   %depth = arith.constant 256 : index
   %step = arith.constant 64 : index
-  %token = affine.apply affine_map<(d0) -> (d0 * 64)>(%t)
+  %token = affine.apply affine_map<(d0) -> (d0 * 128)>(%t)
   %row = affine.apply affine_map<(d0) -> (d0 * 8)>(%j)
-  %zero = arith.constant dense<0.0> : tensor<64x8xf32>
-  %like = tensor.empty() : tensor<64x8xf32>
-  %acc0 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero) -> (tensor<64x8xf32>) {
+  %zero = arith.constant dense<0.0> : tensor<128x8xf32>
+  %like = tensor.empty() : tensor<128x8xf32>
+  %acc0 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero) -> (tensor<128x8xf32>) {
     %kk = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%k, %c0)
-    %a16 = evt.load %x[%token, %kk] : memref<?x512xbf16> -> tensor<64x64xbf16>
-    %a = arith.extf %a16 : tensor<64x64xbf16> to tensor<64x64xf32>
+    %a16 = evt.load %x[%token, %kk] : memref<?x512xbf16> -> tensor<128x64xbf16>
+    %a = arith.extf %a16 : tensor<128x64xbf16> to tensor<128x64xf32>
     %w0_16 = evt.load %w[%l, %row, %kk] : memref<?x256x256xbf16> -> tensor<8x64xbf16>
     %w0 = arith.extf %w0_16 : tensor<8x64xbf16> to tensor<8x64xf32>
-    %out0 = linalg.matmul_transpose_b ins(%a, %w0 : tensor<64x64xf32>, tensor<8x64xf32>)
-        outs(%in0 : tensor<64x8xf32>) -> tensor<64x8xf32>
-    scf.yield %out0 : tensor<64x8xf32>
+    %out0 = linalg.matmul_transpose_b ins(%a, %w0 : tensor<128x64xf32>, tensor<8x64xf32>)
+        outs(%in0 : tensor<128x8xf32>) -> tensor<128x8xf32>
+    scf.yield %out0 : tensor<128x8xf32>
   }
-  %old = evt.load %r[%token, %row] : memref<?x256xf32> -> tensor<64x8xf32>
-  %new = arith.addf %acc0, %old : tensor<64x8xf32>
-  %new16 = arith.truncf %new : tensor<64x8xf32> to tensor<64x8xbf16>
-  %seen = arith.extf %new16 : tensor<64x8xbf16> to tensor<64x8xf32>
-  %square = arith.mulf %seen, %seen : tensor<64x8xf32>
-  %nothing = arith.constant dense<0.0> : tensor<64xf32>
-  %of_tile = linalg.reduce { arith.addf } ins(%square : tensor<64x8xf32>) outs(%nothing : tensor<64xf32>) dimensions = [1]
-  evt.store %new, %r[%token, %row] : tensor<64x8xf32> -> memref<?x256xf32>
-  evt.store %new16, %rb[%token, %row] : tensor<64x8xbf16> -> memref<?x256xbf16>
-  evt.store %of_tile, %squares[%token, %j] sizes [64, 1] : tensor<64xf32> -> memref<?x32xf32>
+  %old = evt.load %r[%token, %row] : memref<?x256xf32> -> tensor<128x8xf32>
+  %new = arith.addf %acc0, %old : tensor<128x8xf32>
+  %new16 = arith.truncf %new : tensor<128x8xf32> to tensor<128x8xbf16>
+  %seen = arith.extf %new16 : tensor<128x8xbf16> to tensor<128x8xf32>
+  %square = arith.mulf %seen, %seen : tensor<128x8xf32>
+  %nothing = arith.constant dense<0.0> : tensor<128xf32>
+  %of_tile = linalg.reduce { arith.addf } ins(%square : tensor<128x8xf32>) outs(%nothing : tensor<128xf32>) dimensions = [1]
+  evt.store %new, %r[%token, %row] : tensor<128x8xf32> -> memref<?x256xf32>
+  evt.store %new16, %rb[%token, %row] : tensor<128x8xbf16> -> memref<?x256xbf16>
+  evt.store %of_tile, %squares[%token, %j] sizes [128, 1] : tensor<128xf32> -> memref<?x32xf32>
 }
 
 evt.device @gate_up_wide(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %wg: memref<?x5120x256xbf16>, %wu: memref<?x5120x256xbf16>, %h: memref<?x5120xbf16>, %l: index) grid(%t, %j) {
   %c0 = arith.constant 0 : index
   %depth = arith.constant 256 : index
   %step = arith.constant 64 : index
-  %token = affine.apply affine_map<(d0) -> (d0 * 64)>(%t)
+  %token = affine.apply affine_map<(d0) -> (d0 * 128)>(%t)
   %row = affine.apply affine_map<(d0) -> (d0 * 40)>(%j)
-  %zero = arith.constant dense<0.0> : tensor<64x40xf32>
-  %like = tensor.empty() : tensor<64x40xf32>
-  %none = arith.constant dense<0.0> : tensor<64xf32>
-  %scale = arith.constant dense<0.00390625> : tensor<64xf32>
-  %epsilon = arith.constant dense<1.0e-6> : tensor<64xf32>
-  %parts = evt.load %squares[%token, %c0] : memref<?x32xf32> -> tensor<64x32xf32>
-  %sum = linalg.reduce { arith.addf } ins(%parts : tensor<64x32xf32>) outs(%none : tensor<64xf32>) dimensions = [1]
-  %mean = arith.mulf %sum, %scale : tensor<64xf32>
-  %above = arith.addf %mean, %epsilon : tensor<64xf32>
-  %root = math.rsqrt %above : tensor<64xf32>
-  %root_wide = linalg.broadcast ins(%root : tensor<64xf32>) outs(%like : tensor<64x40xf32>) dimensions = [1]
-  %acc0, %acc1 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero, %in1 = %zero) -> (tensor<64x40xf32>, tensor<64x40xf32>) {
+  %zero = arith.constant dense<0.0> : tensor<128x40xf32>
+  %like = tensor.empty() : tensor<128x40xf32>
+  %none = arith.constant dense<0.0> : tensor<128xf32>
+  %scale = arith.constant dense<0.00390625> : tensor<128xf32>
+  %epsilon = arith.constant dense<1.0e-6> : tensor<128xf32>
+  %parts = evt.load %squares[%token, %c0] : memref<?x32xf32> -> tensor<128x32xf32>
+  %sum = linalg.reduce { arith.addf } ins(%parts : tensor<128x32xf32>) outs(%none : tensor<128xf32>) dimensions = [1]
+  %mean = arith.mulf %sum, %scale : tensor<128xf32>
+  %above = arith.addf %mean, %epsilon : tensor<128xf32>
+  %root = math.rsqrt %above : tensor<128xf32>
+  %root_wide = linalg.broadcast ins(%root : tensor<128xf32>) outs(%like : tensor<128x40xf32>) dimensions = [1]
+  %acc0, %acc1 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero, %in1 = %zero) -> (tensor<128x40xf32>, tensor<128x40xf32>) {
     %kk = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%k, %c0)
-    %a16 = evt.load %x[%token, %kk] : memref<?x256xbf16> -> tensor<64x64xbf16>
-    %a = arith.extf %a16 : tensor<64x64xbf16> to tensor<64x64xf32>
+    %a16 = evt.load %x[%token, %kk] : memref<?x256xbf16> -> tensor<128x64xbf16>
+    %a = arith.extf %a16 : tensor<128x64xbf16> to tensor<128x64xf32>
     %w0_16 = evt.load %wg[%l, %row, %kk] : memref<?x5120x256xbf16> -> tensor<40x64xbf16>
     %w0 = arith.extf %w0_16 : tensor<40x64xbf16> to tensor<40x64xf32>
-    %out0 = linalg.matmul_transpose_b ins(%a, %w0 : tensor<64x64xf32>, tensor<40x64xf32>)
-        outs(%in0 : tensor<64x40xf32>) -> tensor<64x40xf32>
+    %out0 = linalg.matmul_transpose_b ins(%a, %w0 : tensor<128x64xf32>, tensor<40x64xf32>)
+        outs(%in0 : tensor<128x40xf32>) -> tensor<128x40xf32>
     %w1_16 = evt.load %wu[%l, %row, %kk] : memref<?x5120x256xbf16> -> tensor<40x64xbf16>
     %w1 = arith.extf %w1_16 : tensor<40x64xbf16> to tensor<40x64xf32>
-    %out1 = linalg.matmul_transpose_b ins(%a, %w1 : tensor<64x64xf32>, tensor<40x64xf32>)
-        outs(%in1 : tensor<64x40xf32>) -> tensor<64x40xf32>
-    scf.yield %out0, %out1 : tensor<64x40xf32>, tensor<64x40xf32>
+    %out1 = linalg.matmul_transpose_b ins(%a, %w1 : tensor<128x64xf32>, tensor<40x64xf32>)
+        outs(%in1 : tensor<128x40xf32>) -> tensor<128x40xf32>
+    scf.yield %out0, %out1 : tensor<128x40xf32>, tensor<128x40xf32>
   }
-  %scaled0 = arith.mulf %acc0, %root_wide : tensor<64x40xf32>
-  %scaled1 = arith.mulf %acc1, %root_wide : tensor<64x40xf32>
-  %one = arith.constant dense<1.0> : tensor<64x40xf32>
-  %minus = arith.negf %scaled0 : tensor<64x40xf32>
-  %exp = math.exp %minus : tensor<64x40xf32>
-  %below = arith.addf %exp, %one : tensor<64x40xf32>
-  %silu = arith.divf %scaled0, %below : tensor<64x40xf32>
-  %swiglu = arith.mulf %silu, %scaled1 : tensor<64x40xf32>
-  %swiglu16 = arith.truncf %swiglu : tensor<64x40xf32> to tensor<64x40xbf16>
-  evt.store %swiglu16, %h[%token, %row] : tensor<64x40xbf16> -> memref<?x5120xbf16>
+  %scaled0 = arith.mulf %acc0, %root_wide : tensor<128x40xf32>
+  %scaled1 = arith.mulf %acc1, %root_wide : tensor<128x40xf32>
+  %one = arith.constant dense<1.0> : tensor<128x40xf32>
+  %minus = arith.negf %scaled0 : tensor<128x40xf32>
+  %exp = math.exp %minus : tensor<128x40xf32>
+  %below = arith.addf %exp, %one : tensor<128x40xf32>
+  %silu = arith.divf %scaled0, %below : tensor<128x40xf32>
+  %swiglu = arith.mulf %silu, %scaled1 : tensor<128x40xf32>
+  %swiglu16 = arith.truncf %swiglu : tensor<128x40xf32> to tensor<128x40xbf16>
+  evt.store %swiglu16, %h[%token, %row] : tensor<128x40xbf16> -> memref<?x5120xbf16>
 }
 
 evt.device @down_wide(%x: memref<?x5120xbf16>, %w: memref<?x256x5120xbf16>, %r: memref<?x256xf32>, %rb: memref<?x256xbf16>, %squares: memref<?x32xf32>, %l: index) grid(%t, %j) {
   %c0 = arith.constant 0 : index
   %depth = arith.constant 5120 : index
   %step = arith.constant 64 : index
-  %token = affine.apply affine_map<(d0) -> (d0 * 64)>(%t)
+  %token = affine.apply affine_map<(d0) -> (d0 * 128)>(%t)
   %row = affine.apply affine_map<(d0) -> (d0 * 8)>(%j)
-  %zero = arith.constant dense<0.0> : tensor<64x8xf32>
-  %like = tensor.empty() : tensor<64x8xf32>
-  %acc0 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero) -> (tensor<64x8xf32>) {
+  %zero = arith.constant dense<0.0> : tensor<128x8xf32>
+  %like = tensor.empty() : tensor<128x8xf32>
+  %acc0 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero) -> (tensor<128x8xf32>) {
     %kk = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%k, %c0)
-    %a16 = evt.load %x[%token, %kk] : memref<?x5120xbf16> -> tensor<64x64xbf16>
-    %a = arith.extf %a16 : tensor<64x64xbf16> to tensor<64x64xf32>
+    %a16 = evt.load %x[%token, %kk] : memref<?x5120xbf16> -> tensor<128x64xbf16>
+    %a = arith.extf %a16 : tensor<128x64xbf16> to tensor<128x64xf32>
     %w0_16 = evt.load %w[%l, %row, %kk] : memref<?x256x5120xbf16> -> tensor<8x64xbf16>
     %w0 = arith.extf %w0_16 : tensor<8x64xbf16> to tensor<8x64xf32>
-    %out0 = linalg.matmul_transpose_b ins(%a, %w0 : tensor<64x64xf32>, tensor<8x64xf32>)
-        outs(%in0 : tensor<64x8xf32>) -> tensor<64x8xf32>
-    scf.yield %out0 : tensor<64x8xf32>
+    %out0 = linalg.matmul_transpose_b ins(%a, %w0 : tensor<128x64xf32>, tensor<8x64xf32>)
+        outs(%in0 : tensor<128x8xf32>) -> tensor<128x8xf32>
+    scf.yield %out0 : tensor<128x8xf32>
   }
-  %old = evt.load %r[%token, %row] : memref<?x256xf32> -> tensor<64x8xf32>
-  %new = arith.addf %acc0, %old : tensor<64x8xf32>
-  %new16 = arith.truncf %new : tensor<64x8xf32> to tensor<64x8xbf16>
-  %seen = arith.extf %new16 : tensor<64x8xbf16> to tensor<64x8xf32>
-  %square = arith.mulf %seen, %seen : tensor<64x8xf32>
-  %nothing = arith.constant dense<0.0> : tensor<64xf32>
-  %of_tile = linalg.reduce { arith.addf } ins(%square : tensor<64x8xf32>) outs(%nothing : tensor<64xf32>) dimensions = [1]
-  evt.store %new, %r[%token, %row] : tensor<64x8xf32> -> memref<?x256xf32>
-  evt.store %new16, %rb[%token, %row] : tensor<64x8xbf16> -> memref<?x256xbf16>
-  evt.store %of_tile, %squares[%token, %j] sizes [64, 1] : tensor<64xf32> -> memref<?x32xf32>
+  %old = evt.load %r[%token, %row] : memref<?x256xf32> -> tensor<128x8xf32>
+  %new = arith.addf %acc0, %old : tensor<128x8xf32>
+  %new16 = arith.truncf %new : tensor<128x8xf32> to tensor<128x8xbf16>
+  %seen = arith.extf %new16 : tensor<128x8xbf16> to tensor<128x8xf32>
+  %square = arith.mulf %seen, %seen : tensor<128x8xf32>
+  %nothing = arith.constant dense<0.0> : tensor<128xf32>
+  %of_tile = linalg.reduce { arith.addf } ins(%square : tensor<128x8xf32>) outs(%nothing : tensor<128xf32>) dimensions = [1]
+  evt.store %new, %r[%token, %row] : tensor<128x8xf32> -> memref<?x256xf32>
+  evt.store %new16, %rb[%token, %row] : tensor<128x8xbf16> -> memref<?x256xbf16>
+  evt.store %of_tile, %squares[%token, %j] sizes [128, 1] : tensor<128xf32> -> memref<?x32xf32>
 }
 
 evt.device @head_wide(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %w: memref<1000x256xbf16>, %logits: memref<?x1000xf32>) grid(%t, %j) {
   %c0 = arith.constant 0 : index
   %depth = arith.constant 256 : index
   %step = arith.constant 64 : index
-  %token = affine.apply affine_map<(d0) -> (d0 * 64)>(%t)
+  %token = affine.apply affine_map<(d0) -> (d0 * 128)>(%t)
   %row = affine.apply affine_map<(d0) -> (d0 * 8)>(%j)
-  %zero = arith.constant dense<0.0> : tensor<64x8xf32>
-  %like = tensor.empty() : tensor<64x8xf32>
-  %none = arith.constant dense<0.0> : tensor<64xf32>
-  %scale = arith.constant dense<0.00390625> : tensor<64xf32>
-  %epsilon = arith.constant dense<1.0e-6> : tensor<64xf32>
-  %parts = evt.load %squares[%token, %c0] : memref<?x32xf32> -> tensor<64x32xf32>
-  %sum = linalg.reduce { arith.addf } ins(%parts : tensor<64x32xf32>) outs(%none : tensor<64xf32>) dimensions = [1]
-  %mean = arith.mulf %sum, %scale : tensor<64xf32>
-  %above = arith.addf %mean, %epsilon : tensor<64xf32>
-  %root = math.rsqrt %above : tensor<64xf32>
-  %root_wide = linalg.broadcast ins(%root : tensor<64xf32>) outs(%like : tensor<64x8xf32>) dimensions = [1]
-  %acc0 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero) -> (tensor<64x8xf32>) {
+  %zero = arith.constant dense<0.0> : tensor<128x8xf32>
+  %like = tensor.empty() : tensor<128x8xf32>
+  %none = arith.constant dense<0.0> : tensor<128xf32>
+  %scale = arith.constant dense<0.00390625> : tensor<128xf32>
+  %epsilon = arith.constant dense<1.0e-6> : tensor<128xf32>
+  %parts = evt.load %squares[%token, %c0] : memref<?x32xf32> -> tensor<128x32xf32>
+  %sum = linalg.reduce { arith.addf } ins(%parts : tensor<128x32xf32>) outs(%none : tensor<128xf32>) dimensions = [1]
+  %mean = arith.mulf %sum, %scale : tensor<128xf32>
+  %above = arith.addf %mean, %epsilon : tensor<128xf32>
+  %root = math.rsqrt %above : tensor<128xf32>
+  %root_wide = linalg.broadcast ins(%root : tensor<128xf32>) outs(%like : tensor<128x8xf32>) dimensions = [1]
+  %acc0 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero) -> (tensor<128x8xf32>) {
     %kk = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%k, %c0)
-    %a16 = evt.load %x[%token, %kk] : memref<?x256xbf16> -> tensor<64x64xbf16>
-    %a = arith.extf %a16 : tensor<64x64xbf16> to tensor<64x64xf32>
+    %a16 = evt.load %x[%token, %kk] : memref<?x256xbf16> -> tensor<128x64xbf16>
+    %a = arith.extf %a16 : tensor<128x64xbf16> to tensor<128x64xf32>
     %w0_16 = evt.load %w[%row, %kk] : memref<1000x256xbf16> -> tensor<8x64xbf16>
     %w0 = arith.extf %w0_16 : tensor<8x64xbf16> to tensor<8x64xf32>
-    %out0 = linalg.matmul_transpose_b ins(%a, %w0 : tensor<64x64xf32>, tensor<8x64xf32>)
-        outs(%in0 : tensor<64x8xf32>) -> tensor<64x8xf32>
-    scf.yield %out0 : tensor<64x8xf32>
+    %out0 = linalg.matmul_transpose_b ins(%a, %w0 : tensor<128x64xf32>, tensor<8x64xf32>)
+        outs(%in0 : tensor<128x8xf32>) -> tensor<128x8xf32>
+    scf.yield %out0 : tensor<128x8xf32>
   }
-  %scaled0 = arith.mulf %acc0, %root_wide : tensor<64x8xf32>
-  evt.store %scaled0, %logits[%token, %row] : tensor<64x8xf32> -> memref<?x1000xf32>
+  %scaled0 = arith.mulf %acc0, %root_wide : tensor<128x8xf32>
+  evt.store %scaled0, %logits[%token, %row] : tensor<128x8xf32> -> memref<?x1000xf32>
 }
 
-// Up to 8 tokens are one tile of 8, whose weights stream; more are tiles of 64. One or the other has no tasks.
+// Up to 8 tokens are one tile of 8, whose weights stream; more are tiles of 128. One or the other has no tasks.
 evt.graph @decode_chain(%r: memref<?x256xf32>, %w_qkv: memref<?x512x256xbf16> {evt.immutable}, %w_out: memref<?x256x256xbf16> {evt.immutable},
                         %w_gate: memref<?x5120x256xbf16> {evt.immutable}, %w_up: memref<?x5120x256xbf16> {evt.immutable}, %w_down: memref<?x256x5120xbf16> {evt.immutable},
                         %w_head: memref<1000x256xbf16> {evt.immutable}, %logits: memref<?x1000xf32>) {
@@ -386,11 +386,11 @@ evt.graph @decode_chain(%r: memref<?x256xf32>, %w_qkv: memref<?x512x256xbf16> {e
     : memref<?x512x256xbf16>, memref<?x256x256xbf16>, memref<?x5120x256xbf16>, memref<?x5120x256xbf16>, memref<?x256x5120xbf16>
   %few_or_less = affine.min affine_map<()[s0] -> (1, 9 - s0)>()[%tokens]
   %few = affine.max affine_map<()[s0] -> (s0, 0)>()[%few_or_less]
-  %many_or_less = affine.min affine_map<()[s0] -> (s0 ceildiv 64, s0 - 8)>()[%tokens]
+  %many_or_less = affine.min affine_map<()[s0] -> (s0 ceildiv 128, s0 - 8)>()[%tokens]
   %many = affine.max affine_map<()[s0] -> (s0, 0)>()[%many_or_less]
   %c_start = arith.constant 4 : index
-  %c_eight = arith.constant 8 : index
-  %c_start_wide = arith.constant 16 : index
+  %c_eight = arith.constant 16 : index
+  %c_start_wide = arith.constant 8 : index
   %rb = evt.alloc(%tokens) : memref<?x256xbf16>
   %wide_rb = evt.alloc(%tokens) : memref<?x256xbf16>
   %squares = evt.alloc(%tokens) : memref<?x32xf32>

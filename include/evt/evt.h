@@ -84,7 +84,8 @@ typedef struct evt_argument_info {
   /* of an index: */
   const char *symbol; /* the symbol it gives its value to */
   /* of a tensor: the tiles its last two dimensions are packed in, 0 if it is row-major. The elements of a tile are
-   * neighbours, tiles are in row-major order. The runtime packs a tensor of the host; one on the GPU must be packed. */
+   * neighbours, tiles are in row-major order; where a tile's rows are 64 bytes long, 16-byte piece p of row r lies at
+   * p ^ (r / 2 % 4). The runtime packs a tensor of the host; one on the GPU must be packed. */
   uint32_t packed_rows, packed_columns;
 } evt_argument_info;
 

@@ -224,7 +224,9 @@ private:
           item.fail("memory '" + memory.name + "' is packed in tiles of " + std::to_string(tile.rows) + " x " +
                     std::to_string(tile.columns) + ", required a box of whole tiles and rank 2 or 3");
       }
-      map.columns = static_cast<uint32_t>(box[1].integer(64, 64)); // what the swizzle spans
+      map.columns = static_cast<uint32_t>(box[1].integer(64, 64 * 128));
+      if (map.columns % 64) // what the swizzle spans
+        box[1].fail("found " + std::to_string(map.columns) + ", required a multiple of 64");
       if (std::optional<JsonView> outside = item.find("may_read_outside"))
         map.mayReadOutside = outside->boolean();
       m_.cuda->tensorMaps.push_back(map);

@@ -119,8 +119,8 @@ struct CudaSection {
     GpuArchitecture architecture;
     std::string file; // a name in `files`
   };
-  // A memory as the copy engine fetches it: tiles of its last two dimensions, swizzled by 128 bytes; whole packed
-  // tiles, swizzled by 64 bytes, of one that is packed.
+  // A memory as the copy engine fetches it: tiles of its last two dimensions, 64 columns after 64 columns, swizzled by
+  // 128 bytes; of one that is packed, whole packed tiles as they are.
   struct TensorMap {
     uint32_t memory;
     uint32_t rows, columns; // of a tile

@@ -309,7 +309,9 @@ TEST(Manifest, TensorMaps) {
   EXPECT_EQ(wrong({{"memory", 2}, {"box", {512, 64}}}),
             "manifest.json: cuda.tensor_maps[0].box[0]: found 512, required 1..256");
   EXPECT_EQ(wrong({{"memory", 2}, {"box", {64, 32}}}),
-            "manifest.json: cuda.tensor_maps[0].box[1]: found 32, required 64..64");
+            "manifest.json: cuda.tensor_maps[0].box[1]: found 32, required 64..8192");
+  EXPECT_EQ(wrong({{"memory", 2}, {"box", {64, 96}}}),
+            "manifest.json: cuda.tensor_maps[0].box[1]: found 96, required a multiple of 64");
 }
 
 TEST(GpuArchitecture, Names) {

@@ -35,10 +35,16 @@ Shapes::Extents evaluateAll(const std::vector<Expression> &dims, std::span<const
 
 } // namespace
 
+static bool mayReadOutside(const Memory &memory, const CudaSection::TensorMap &map) {
+  return map.mayReadOutside && !memory.argument && memory.dims.size() == 2;
+}
+
 int64_t fetchedRows(const Memory &memory, const CudaSection::TensorMap &map, int64_t rows) {
-  if (!map.mayReadOutside || memory.argument || memory.dims.size() != 2)
-    return rows;
-  return (rows + map.rows - 1) / map.rows * map.rows;
+  return mayReadOutside(memory, map) ? (rows + map.rows - 1) / map.rows * map.rows : rows;
+}
+
+int64_t fetchedTileRows(const Memory &memory, const CudaSection::TensorMap &map, int64_t rows) {
+  return mayReadOutside(memory, map) && rows < map.rows ? (rows + 7) / 8 * 8 : map.rows;
 }
 
 Shapes resolveShapes(const Manifest &manifest, std::span<const int64_t> symbols) {

@@ -78,7 +78,7 @@ enum class PointerAttribute : int { memoryType = 2, ordinal = 9 };
 // CUtensorMapDataType
 enum class TensorMapType : int { float16 = 6, bfloat16 = 9 };
 inline constexpr int tensorMapInterleaveNone = 0; // CU_TENSOR_MAP_INTERLEAVE_NONE
-inline constexpr int tensorMapSwizzle64 = 2;      // CU_TENSOR_MAP_SWIZZLE_64B
+inline constexpr int tensorMapSwizzleNone = 0;    // CU_TENSOR_MAP_SWIZZLE_NONE
 inline constexpr int tensorMapSwizzle128 = 3;     // CU_TENSOR_MAP_SWIZZLE_128B
 inline constexpr int tensorMapPromotion256 = 3;   // CU_TENSOR_MAP_L2_PROMOTION_L2_256B
 inline constexpr int tensorMapFillZero = 0;       // CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE

@@ -15,7 +15,8 @@ const TileShape *packedTileOf(const Manifest &manifest, const Memory &memory) {
 
 std::vector<TensorMap> encodeTensorMaps(const Driver &driver, const Manifest &manifest, const Shapes &shapes,
                                         std::span<const Address> memories) {
-  constexpr size_t mostDims = 5; // the driver's own limit
+  constexpr size_t mostDims = 5;          // the driver's own limit
+  constexpr int64_t swizzledColumns = 64; // 128 bytes
   std::vector<TensorMap> maps;
   for (const CudaSection::TensorMap &wanted : manifest.cuda->tensorMaps) {
     TensorMap &map = maps.emplace_back();
@@ -24,7 +25,7 @@ std::vector<TensorMap> encodeTensorMaps(const Driver &driver, const Manifest &ma
       continue;
     const Memory &memory = manifest.memories[wanted.memory];
     // The driver counts dimensions from the innermost one on; the innermost stride is the element's size. A packed
-    // tensor has a tile's columns and rows, then tiles of a row of tiles, then rows of tiles.
+    // tensor has a tile's elements, then the tiles of a row of tiles, then rows of tiles.
     uint64_t dims[mostDims], strides[mostDims], distance = bytesOf(memory.type);
     uint32_t box[mostDims], steps[mostDims];
     size_t rank = 0;
@@ -37,19 +38,32 @@ std::vector<TensorMap> encodeTensorMaps(const Driver &driver, const Manifest &ma
     };
     auto from = extents.dims.rbegin();
     const TileShape *tile = packedTileOf(manifest, memory);
+    const int64_t columns = *from++, rows = *from++, allRows = fetchedRows(memory, wanted, rows);
+    const int64_t boxRows = fetchedTileRows(memory, wanted, rows);
     if (tile) {
-      add(tile->columns, tile->columns);
-      add(tile->rows, tile->rows);
+      add(tile->rows * tile->columns, tile->rows * tile->columns);
+      add(columns / tile->columns, wanted.columns / tile->columns);
+      add(allRows / tile->rows, wanted.rows / tile->rows);
+    } else if (wanted.columns == swizzledColumns) {
+      add(columns, wanted.columns);
+      add(allRows, boxRows);
+    } else { // 64 columns of all rows of a tile, then the next 64
+      const uint64_t row = static_cast<uint64_t>(columns) * bytesOf(memory.type);
+      add(swizzledColumns, swizzledColumns);
+      add(allRows, boxRows);
+      strides[rank - 2] = row;
+      add(columns / swizzledColumns, wanted.columns / swizzledColumns);
+      strides[rank - 2] = swizzledColumns * bytesOf(memory.type);
+      distance = row * static_cast<uint64_t>(allRows);
+      strides[rank - 1] = distance;
     }
-    add(*from++ / (tile ? tile->columns : 1), wanted.columns / (tile ? tile->columns : 1));
-    add(fetchedRows(memory, wanted, *from++) / (tile ? tile->rows : 1), wanted.rows / (tile ? tile->rows : 1));
     for (; from != extents.dims.rend(); ++from)
       add(*from, 1);
     driver.TensorMapEncodeTiled(&map, memory.type == DataType::bf16 ? TensorMapType::bfloat16 : TensorMapType::float16,
                                 static_cast<uint32_t>(rank), reinterpret_cast<void *>(memories[wanted.memory]),
                                 static_cast<const uint64_t *>(dims), static_cast<const uint64_t *>(strides),
                                 static_cast<const uint32_t *>(box), static_cast<const uint32_t *>(steps),
-                                tensorMapInterleaveNone, tile ? tensorMapSwizzle64 : tensorMapSwizzle128,
+                                tensorMapInterleaveNone, tile ? tensorMapSwizzleNone : tensorMapSwizzle128,
                                 tensorMapPromotion256, tensorMapFillZero);
   }
   return maps;

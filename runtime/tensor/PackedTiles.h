@@ -4,7 +4,8 @@
 //   rows x columns = 2 x 4 of a 4 x 8 matrix: element (r, c) lies at
 //     ((r / 2) * (8 / 4) + c / 4) * 8 + (r % 2) * 4 + c % 4
 //
-// A kernel that streams weights reads a tile as one piece.
+// Where a tile's rows are 64 bytes long, the four 16-byte pieces of row r of a tile trade places: piece p lies where p
+// ^ (r / 2 % 4) would. A kernel that streams weights reads a tile as one piece, and tensor cores want it like that.
 #ifndef EVT_RUNTIME_TENSOR_PACKEDTILES_H
 #define EVT_RUNTIME_TENSOR_PACKEDTILES_H
 

@@ -15,10 +15,11 @@ import run_examples
 
 
 def packed(array):
-    """Matrices as tiles of 8 x 32, one after the other, as the kernel reads them."""
+    """Matrices as tiles of 8 x 32, one after the other, in which piece p (8 columns) of row r lies at p ^ (r / 2 % 4)."""
     *lead, rows, columns = array.shape
-    tiles = array.reshape(*lead, rows // 8, 8, columns // 32, 32)
-    return np.ascontiguousarray(np.moveaxis(tiles, -3, -2)).reshape(array.shape)
+    tiles = np.moveaxis(array.reshape(*lead, rows // 8, 8, columns // 32, 4, 8), -4, -3)
+    row = np.arange(8)[:, None]
+    return np.ascontiguousarray(tiles[..., row, np.arange(4)[None, :] ^ (row // 2 % 4), :]).reshape(array.shape)
 
 
 def on_gpu(array):

@@ -330,7 +330,7 @@ int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, co
   ENTER("cuTensorMapEncodeTiled", false);
   uint64_t at = reinterpret_cast<uint64_t>(address), words[16] = {at, static_cast<uint64_t>(type), rank};
   if (reinterpret_cast<uintptr_t>(map) % 64 || at % 16 || rank < 2 || rank > 5 || interleave ||
-      swizzle != (box[0] == 64 ? 3 : 2) || fill)
+      swizzle != (box[0] == 64 ? 3 : 0) || fill)
     return invalidValue;
   for (uint32_t d = 0; d < rank; ++d) {
     if (dims[d] == 0 || box[d] == 0 || box[d] > 256 || steps[d] != 1 || (d + 1 < rank && strides[d] % 16))

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t stageColumns = 512; // of weights, in flight as one copy
 constexpr int64_t mostDepth = 6144, mostDownDepth = 4096;
-constexpr int64_t mostRows = 96; // of weights beside 64 tokens: sums and what follows them stay in registers
+constexpr int64_t mostRows = 192; // of weights beside 128 tokens: sums and what follows them stay in registers
 constexpr int64_t processors = 132;
 
 int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -15,7 +15,7 @@ int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 } // namespace
 
 const Way fewTokens{true, "", mostStreaming};
-const Way manyTokens{false, "wide_", 64};
+const Way manyTokens{false, "wide_", 128};
 
 int64_t Way::rowsOf(int64_t n, int64_t matrices, bool divides) const {
   if (streams)
@@ -26,7 +26,7 @@ int64_t Way::rowsOf(int64_t n, int64_t matrices, bool divides) const {
   for (int64_t rows = 8; rows <= mostRows / matrices; rows += 8) {
     if (divides && n % (8 * rows))
       continue;
-    const int64_t rounds = divideUp(divideUp(n, rows), processors), cost = rounds * (rows * matrices + tokens / 2);
+    const int64_t rounds = divideUp(divideUp(n, rows), processors), cost = rounds * (rows * matrices + tokens / 4);
     if (cost <= least) {
       best = rows;
       least = cost;

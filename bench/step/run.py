@@ -32,17 +32,23 @@ SLOTS = 64    # positions of a page, as `evt compile` has it by default
 SPLITS, POSITIONS = 16, 64  # the most parts of attention, the fewest positions of one: models/graph/StepGraph.h
 
 
+def swizzled(tiles):
+    """Of tiles of 8 rows of 4 pieces: piece p of row r and piece p ^ (r / 2 % 4) change places."""
+    row = torch.arange(8, device=tiles.device)[:, None]
+    return tiles[..., row, torch.arange(4, device=tiles.device)[None, :] ^ (row // 2 % 4), :]
+
+
 def pack(weights):
-    """Tiles of 8 x 32, in place of the last two dimensions."""
-    *lead, rows, columns = weights.shape
-    tiles = weights.view(*lead, rows // 8, 8, columns // 32, 32).transpose(-3, -2)
-    return tiles.contiguous().view(weights.shape)
+    """A matrix as tiles of 8 x 32, each a run of its own."""
+    rows, columns = weights.shape
+    tiles = weights.view(rows // 8, 8, columns // 32, 4, 8).transpose(1, 2)
+    return swizzled(tiles).reshape(weights.shape)
 
 
 def unpack(weights):
-    *lead, rows, columns = weights.shape
-    tiles = weights.view(*lead, rows // 8, columns // 32, 8, 32).transpose(-3, -2)
-    return tiles.contiguous().view(weights.shape)
+    rows, columns = weights.shape
+    tiles = swizzled(weights.view(rows // 8, columns // 32, 8, 4, 8))
+    return tiles.transpose(1, 2).reshape(weights.shape)
 
 
 class Model:

@@ -690,8 +690,9 @@ private:
     Sizes ofFew{most(least(1, Index(9) - tokens), 0), most(least(1, Index(9) - tokens), 0),
                 most(least(tokens, Index(72) - tokens * 8), 0), most(least(1, Index(9) - tokens), 0),
                 most(least(least(requests, 8), Index(72) - tokens * 8), 0)};
-    Sizes ofMany{most(least(ceildiv(tokens, 64), tokens - 8), 0), most(least(ceildiv(tokens, 8), (tokens - 8) * 8), 0),
-                 most(least(tokens, (tokens - 8) * 16), 0), most(least(ceildiv(requests, 64), (tokens - 8) * 64), 0),
+    Sizes ofMany{most(least(ceildiv(tokens, manyTokens.tokens), tokens - 8), 0),
+                 most(least(ceildiv(tokens, 8), (tokens - 8) * 8), 0), most(least(tokens, (tokens - 8) * 16), 0),
+                 most(least(ceildiv(requests, manyTokens.tokens), (tokens - 8) * 64), 0),
                  most(least(requests, (tokens - 8) * 64), 0)};
     prepare(g, fewTokens, few, tokens, requests, layers, splits, ofFew);
     prepare(g, manyTokens, many, tokens, requests, layers, splits, ofMany);

@@ -19,7 +19,7 @@
 //   logits      f32 [R, vocabulary]
 //   next        i32 [R]                   the most likely token, the first among equals
 //
-// Up to 8 tokens go through tasks that stream weights; more through tiles of 64 (docs/design/step.md).
+// Up to 8 tokens go through tasks that stream weights; more through tiles of 128 (docs/design/step.md).
 #pragma once
 
 #include "models/config/ModelConfig.h"

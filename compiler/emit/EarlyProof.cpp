@@ -217,11 +217,11 @@ std::string earlyRefusal(const GraphCode &graph, const EarlyRows &early) {
     return "its model could not be built";
   Findings findings;
   try {
+    narrow(model->graph, early);
     Model places(graph, early, model->graph);
     if (std::string why = places.uncovered(); !why.empty())
       return why;
     places.apply();
-    narrow(model->graph, early);
     findings = verify(model->graph);
   } catch (const isl::exception &error) {
     return std::string("its order was not decided: ") + error.what();

@@ -683,7 +683,7 @@ private:
     g.symbol("norms", {{g["attn_norm"], 0}}, 1, 1025);
     g.symbol("cache_slots", slotted);
     g.symbol("page_rows", {{g["pages"], 0}});
-    g.symbol("page_columns", {{g["pages"], 1}});
+    g.symbol("page_columns", {{g["pages"], 1}}, 1, (limits.context + limits.pageSlots - 1) / limits.pageSlots);
     Index splits = g["splits"];
 
     // One way or the other has no tasks.

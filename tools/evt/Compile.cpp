@@ -23,6 +23,7 @@ void addCompile(Commands &commands) {
       "terminal or with --log-level info.",
       {"evt compile examples/row_sum/row_sum.mlir -o row_sum.evt",
        "evt compile examples/decoder/decoder.mlir -o decoder.evt --march x86-64-v3 --log-level info",
+       "evt compile bench/step/models/qwen3-8b --target cuda -o qwen3-8b.evt",
        "evt compile examples/row_sum/row_sum.mlir -o row_sum.evt --cxxflag=-fsanitize=thread"},
       [options] {
         compileWithWarnings(options->file, options->compile, options->directory);

@@ -163,7 +163,7 @@ class Steps:
         as_ints = lambda v: torch.tensor(v, dtype=torch.int32, device="cuda")
         values = {"tokens": as_ints(tokens), "positions": as_ints(positions), "requests": as_ints(requests),
                   "slots": as_ints(slots), "pages": as_ints(table), "last": as_ints(last),
-                  "splits": min(SPLITS, -(-(max(positions) + 1) // POSITIONS)),
+                  "page_size": SLOTS, "splits": min(SPLITS, -(-(max(positions) + 1) // POSITIONS)),
                   "logits": torch.full((len(batch), self.model.vocabulary), float("nan"), device="cuda"),
                   "next": torch.full((len(batch),), -1, dtype=torch.int32, device="cuda")}
         return {**values, **self.cache, **self.model.weights}

@@ -36,6 +36,7 @@ public:
     for (const std::string &name : argumentNames())
       arguments.push_back(isWeight(name) || isTable(name) ? types.at(name).immutable() : types.at(name));
     arguments.push_back(scalar("splits", 1, mostSplits));
+    arguments.push_back(scalar("page_size", limits.pageSlots, limits.pageSlots));
     Devices few = devices(fewTokens), many = devices(manyTokens);
     program.graph("step", arguments, [&](GraphScope &g) { graph(g, few, many); });
     return program.take();

@@ -3,21 +3,24 @@
 // One launch takes T tokens of R requests (the newest token of each, or a chunk of a prompt, in any mix) through all
 // layers and appends their keys and values to a paged cache. Everything but the model's dimensions is a run-time value.
 //
-//   argument    type                      what
-//   tokens      i32 [T]                   token numbers, a request's in the order of their positions
-//   positions   i32 [T]                   of the tokens in their requests
-//   requests    i32 [T]                   whose token it is: a row of `pages`
-//   slots       i32 [T]                   where the token's key and value go: pages[request, position / P] * P +
-//   position % P pages       i32 [rows, columns]       the cache's pages that a request has last        i32 [R] the
-//   request's last token, of which logits are wanted: a row of `tokens` splits      index                     parts
-//   into which attention is cut, at least attentionSplits(longest context) frequencies f32 [head/2]              of the
-//   rotary embedding embedding, attn_norm, qkv, q_norm, k_norm, o, mlp_norm, gate, up, down, head
-//                                         weights, stacked over the layers (models/weights); attn_norm has one row
-//                                         more, the last norm; norms are f32
-//   keys, values bf16 [layers, slots, kv heads, head]
-//   key_squares f32 [layers, slots, kv heads, parts]   only where queries and keys are normed
-//   logits      f32 [R, vocabulary]
-//   next        i32 [R]                   the most likely token, the first among equals
+//   argument        type                    what
+//   tokens          i32 [T]                 token numbers, a request's in the order of their positions
+//   positions       i32 [T]                 of the tokens in their requests
+//   requests        i32 [T]                 whose token it is: a row of `pages`
+//   slots           i32 [T]                 where its key and value go, see below
+//   pages           i32 [rows, columns]     the cache's pages that a request has
+//   last            i32 [R]                 the request's last token, whose logits are wanted: a row of `tokens`
+//   frequencies     f32 [head / 2]          of the rotary embedding
+//   weights         bf16; norms f32         as models/weights stacks them; attn_norm has the last norm as one row more
+//   keys, values    bf16 [layers, slots, kv heads, head]
+//   key_squares     f32 [layers, slots, kv heads, parts]; only where queries and keys are normed
+//   logits          f32 [R, vocabulary]
+//   next            i32 [R]                 the most likely token, the first among equals
+//   splits          index                   parts of attention, see below
+//   page_size       index                   P, as it was compiled: nothing else is accepted
+//
+// Position p of request r has slot pages[r, p / P] * P + p % P. The longest context's positions / fewestPositions,
+// rounded up, are `splits`, but at most mostSplits.
 //
 // Up to 8 tokens go through tasks that stream weights; more through tiles of 128 (docs/design/step.md).
 #pragma once

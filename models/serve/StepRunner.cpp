@@ -32,12 +32,23 @@ void StepBatch::add(std::span<const int32_t> newTokens, int32_t position, std::v
 StepRunner::StepRunner(const std::string &artifact, const ModelConfig &model, const Checkpoint &checkpoint,
                        const Options &options)
     : model_(model), options_(options), program_(artifact) {
+  int64_t ignored = 0;
+  for (const evt_symbol_info *symbol : program_.symbols()) {
+    const std::string name = symbol->name;
+    (name == "page_size"      ? pageSlots_
+     : name == "tokens"       ? mostTokens_
+     : name == "requests"     ? mostRequests_
+     : name == "page_columns" ? mostColumns_
+                              : ignored) = symbol->max;
+  }
+  if (!pageSlots_ || !mostTokens_ || !mostRequests_ || !mostColumns_)
+    throw std::invalid_argument("'" + artifact + "' is not a step: a model's is compiled with 'evt compile MODEL'");
   addWeights(checkpoint);
   addCache();
   for (const evt_argument_info *info : program_.arguments()) {
     const std::string name = info->name;
-    static const char *const ofABatch[] = {"tokens", "positions", "requests", "slots", "pages",
-                                           "last",   "logits",    "next",     "splits"};
+    static const char *const ofABatch[] = {"tokens", "positions", "requests", "slots",  "pages",
+                                           "last",   "logits",    "next",     "splits", "page_size"};
     if (std::find(std::begin(ofABatch), std::end(ofABatch), name) != std::end(ofABatch))
       continue;
     auto found = arrays_.find(name);
@@ -84,7 +95,7 @@ void StepRunner::addWeights(const Checkpoint &checkpoint) {
 }
 
 void StepRunner::addCache() {
-  const int64_t slots = options_.pages * options_.pageSlots;
+  const int64_t slots = options_.pages * pageSlots_;
   auto add = [&](const char *name, int64_t columns, DLDataType type) {
     Array &array = arrays_[name];
     array.shape = {model_.layers, slots, model_.kvHeads, columns};
@@ -105,6 +116,9 @@ void StepRunner::check(const StepBatch &batch) const {
   if (!count || batch.positions.size() != count || batch.requests.size() != count || batch.last.empty() ||
       batch.last.size() != batch.pages.size())
     refuse("its lists have different lengths, or nothing in them");
+  if (static_cast<int64_t>(count) > mostTokens_ || static_cast<int64_t>(batch.last.size()) > mostRequests_)
+    refuse(std::to_string(count) + " tokens of " + std::to_string(batch.last.size()) + " requests, at most " +
+           std::to_string(mostTokens_) + " of " + std::to_string(mostRequests_));
   for (size_t t = 0; t < count; ++t) {
     const std::string token = "token " + std::to_string(t);
     if (batch.tokens[t] < 0 || batch.tokens[t] >= model_.vocabulary)
@@ -113,7 +127,7 @@ void StepRunner::check(const StepBatch &batch) const {
       refuse(token + " is of request " + std::to_string(batch.requests[t]) + " of " +
              std::to_string(batch.pages.size()));
     const std::vector<int32_t> &pages = batch.pages[static_cast<size_t>(batch.requests[t])];
-    const int64_t column = batch.positions[t] / options_.pageSlots;
+    const int64_t column = batch.positions[t] / pageSlots_;
     if (batch.positions[t] < 0 || column >= static_cast<int64_t>(pages.size()) ||
         pages[static_cast<size_t>(column)] < 0 || pages[static_cast<size_t>(column)] >= options_.pages)
       refuse(token + " at position " + std::to_string(batch.positions[t]) + " has no page");
@@ -136,9 +150,8 @@ void StepRunner::step(const StepBatch &batch) {
     std::copy(batch.pages[r].begin(), batch.pages[r].end(), pages.begin() + static_cast<std::ptrdiff_t>(r * columns));
   for (size_t t = 0; t < count; ++t) {
     const int64_t position = batch.positions[t];
-    const auto page =
-        batch.pages[static_cast<size_t>(batch.requests[t])][static_cast<size_t>(position / options_.pageSlots)];
-    slots[t] = static_cast<int32_t>(page * options_.pageSlots + position % options_.pageSlots);
+    const auto page = batch.pages[static_cast<size_t>(batch.requests[t])][static_cast<size_t>(position / pageSlots_)];
+    slots[t] = static_cast<int32_t>(page * pageSlots_ + position % pageSlots_);
     longest = std::max(longest, position + 1);
   }
   logits_.assign(rows * static_cast<size_t>(model_.vocabulary), 0);
@@ -168,7 +181,8 @@ void StepRunner::step(const StepBatch &batch) {
   tensors.reserve(given.size());
   for (const evt_argument_info *info : program_.arguments()) {
     if (info->kind == EVT_ARGUMENT_INDEX) {
-      values.push_back(index(std::min(divideUp(longest, fewestPositions), mostSplits)));
+      const bool isSplits = std::string_view(info->name) == "splits";
+      values.push_back(index(isSplits ? std::min(divideUp(longest, fewestPositions), mostSplits) : pageSlots_));
       continue;
     }
     Given &g = given.at(info->name);

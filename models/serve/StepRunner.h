@@ -10,6 +10,7 @@
 
 #include <evt/evt.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -32,9 +33,8 @@ struct StepBatch {
 class StepRunner {
 public:
   struct Options {
-    int64_t pages = 64;     // of the cache
-    int64_t pageSlots = 64; // positions a page: what the program was compiled for
-    std::string schedule;   // empty: the first that the program has
+    int64_t pages = 64;   // of the cache
+    std::string schedule; // empty: the first that the program has
     uint32_t workers = 0;
   };
 
@@ -46,6 +46,14 @@ public:
   /// Runs a step. Throws std::invalid_argument for a batch that is not one: tokens outside the vocabulary, positions
   /// without a page, pages that are not there.
   void step(const StepBatch &batch);
+
+  int64_t pages() const { return options_.pages; }
+  /// Positions of a page, and the most tokens and requests of a step: what the program was compiled for.
+  int64_t pageSlots() const { return pageSlots_; }
+  int64_t mostTokens() const { return mostTokens_; }
+  int64_t mostRequests() const { return mostRequests_; }
+  /// The most positions that a request can have.
+  int64_t mostPositions() const { return std::min(mostColumns_, options_.pages) * pageSlots_; }
 
   /// Of the last step: a row for each request, and the most likely token of each.
   std::span<const float> logits(size_t request) const;
@@ -67,6 +75,7 @@ private:
   ModelConfig model_;
   Options options_;
   Program program_;
+  int64_t pageSlots_ = 0, mostTokens_ = 0, mostRequests_ = 0, mostColumns_ = 0;
   std::map<std::string, Array> arrays_;
   std::vector<float> logits_;
   std::vector<int32_t> next_;

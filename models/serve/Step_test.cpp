@@ -34,7 +34,7 @@ protected:
   }
 
   std::unique_ptr<StepRunner> runner(const std::string &schedule = "static") {
-    StepRunner::Options options{.pages = 96, .pageSlots = pageSlots, .schedule = schedule, .workers = 3};
+    StepRunner::Options options{.pages = 96, .schedule = schedule, .workers = 3};
     return std::make_unique<StepRunner>(std::string(EVT_STEPS) + "/step-" + GetParam() + ".evt", model,
                                         openCheckpoint(written.path, model), options);
   }

@@ -9,6 +9,7 @@
 #include "tools/evt/Compile.h"
 #include "tools/evt/Demo.h"
 #include "tools/evt/Failure.h"
+#include "tools/evt/Generate.h"
 #include "tools/evt/Log.h"
 #include "tools/evt/Run.h"
 #include "tools/evt/Show.h"
@@ -127,6 +128,7 @@ int runCommandLine(int argc, char **argv) {
   addBench(commands);
   addDemo(commands);
   addWeights(commands);
+  addGenerate(commands);
   addVersion(commands);
 
   try {

@@ -832,27 +832,22 @@ private:
           },
           layer);
     }
-    auto each = [&](const std::string &after, const std::string &then) {
-      return std::pair<Waits, Notifies>{[this, w, layer, after](Protocol &p, Index tile, Index) {
-                                          p.wait(events.at(w + after), {layer, tile});
-                                        },
-                                        [this, w, layer, then](Protocol &p, Index tile, Index) {
-                                          p.notify(events.at(w + then), {layer, tile});
-                                        }};
+    auto after = [this, w, layer](const std::string &name) -> Waits {
+      return [this, w, layer, name](Protocol &p, Index tile, Index) { p.wait(events.at(w + name), {layer, tile}); };
     };
-    auto [afterMerge, thenAdded1] = each("merged", "added1");
-    auto [afterAdded1, unused] = each("added1", "added1");
-    auto [unused2, thenAdded2] = each("added2", "added2");
+    auto then = [this, w, layer](const std::string &name) -> Notifies {
+      return [this, w, layer, name](Protocol &p, Index tile, Index) { p.notify(events.at(w + name), {layer, tile}); };
+    };
     // It also adds to what the layer before wrote; products that read rows early leave it to others to wait for that.
     auto afterBoth = [&](Protocol &p, Index tile, Index piece) {
       if (way.streams)
         waitForStream(p, way, layer, tile);
-      afterMerge(p, tile, piece);
+      after("merged")(p, tile, piece);
     };
-    call(g, made.out, w + "out", sizes.tiles, layers, layer, afterBoth, thenAdded1);
+    call(g, made.out, w + "out", sizes.tiles, layers, layer, afterBoth, then("added1"));
     const int64_t perPiece = this->perPiece(way, made);
     Event activated = events.at(w + "activated");
-    call(g, made.gateUp, w + "gate_up", sizes.tiles, layers, layer, afterAdded1,
+    call(g, made.gateUp, w + "gate_up", sizes.tiles, layers, layer, after("added1"),
          [&](Protocol &p, Index tile, Index task) {
            p.notify(activated, {layer, tile, made.down.pieces.size() == 1 ? Index(0) : floordiv(task, perPiece)});
          });
@@ -861,7 +856,7 @@ private:
         [&](Protocol &p, Index tile, Index piece) {
           p.wait(activated, {layer, tile, piece});
         },
-        thenAdded2);
+        then("added2"));
   }
 
   void end(GraphScope &g, const Way &way, const Devices &made, const Sizes &sizes, Index layers) {

@@ -19,13 +19,13 @@
 //   splits          index                   parts of attention, see below
 //   page_size       index                   P, as it was compiled: nothing else is accepted
 //
-// Position p of request r has slot pages[r, p / P] * P + p % P. The longest context's positions / fewestPositions,
-// rounded up, are `splits`, but at most mostSplits.
+// Position p of request r has slot pages[r, p / P] * P + p % P. models/config/Splits.h says what `splits` is.
 //
 // Up to 8 tokens go through tasks that stream weights; more through tiles of 128 (docs/design/step.md).
 #pragma once
 
 #include "models/config/ModelConfig.h"
+#include "models/config/Splits.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -36,9 +36,6 @@ struct StepLimits {
   int64_t tokens = 2048, requests = 256, context = 32768;
   int64_t pageSlots = 64; // positions a page
 };
-
-/// The most parts into which one request's attention is cut, and the fewest positions of one.
-inline constexpr int64_t mostSplits = 16, fewestPositions = 64;
 
 /// The program, verified; null after diagnostics of the context. Throws std::invalid_argument for dimensions that it
 /// cannot have: a head that is not a multiple of 16.

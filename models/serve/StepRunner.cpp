@@ -1,6 +1,7 @@
 #include "models/serve/StepRunner.h"
 
 #include "models/config/Rope.h"
+#include "models/config/Splits.h"
 #include "models/weights/StepWeights.h"
 
 #include <algorithm>
@@ -11,10 +12,6 @@ namespace evt::models {
 namespace {
 
 constexpr DLDataType f32Type{2, 32, 1}, bf16Type{4, 16, 1}, i32Type{0, 32, 1};
-/// The parts of attention; they are models/graph/StepGraph.h's, which includes MLIR.
-constexpr int64_t mostSplits = 16, fewestPositions = 64;
-
-int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 } // namespace
 
@@ -182,7 +179,7 @@ void StepRunner::step(const StepBatch &batch) {
   for (const evt_argument_info *info : program_.arguments()) {
     if (info->kind == EVT_ARGUMENT_INDEX) {
       const bool isSplits = std::string_view(info->name) == "splits";
-      values.push_back(index(isSplits ? std::min(divideUp(longest, fewestPositions), mostSplits) : pageSlots_));
+      values.push_back(index(isSplits ? splitsOf(longest) : pageSlots_));
       continue;
     }
     Given &g = given.at(info->name);

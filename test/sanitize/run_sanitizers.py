@@ -25,6 +25,10 @@ import example
 
 FLAGS = {"thread": ["-fsanitize=thread"],
          "address": ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]}
+# Examples that another one stands for when none is named: the same graph with another type or another number of experts; and, for
+# addresses, the same moves of tiles.
+LEFT_OUT = {"thread": {"chained_matmul_bf16", "moe"},
+            "address": {"chained_matmul_bf16", "moe", "row_sum", "gemm_reduce_scatter", "decode_attention"}}
 COMBINATIONS = (("static", 2), ("ticket", 3), ("dynamic", 4))
 ENVIRONMENT = {"TSAN_OPTIONS": "halt_on_error=1", "ASAN_OPTIONS": "detect_leaks=1:halt_on_error=1",
                "UBSAN_OPTIONS": "print_stacktrace=1"}
@@ -94,7 +98,8 @@ def main():
             failed += 1
             continue
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for good, bad, report in pool.map(lambda name: run_example(options, sanitizer, tool, name), names):
+            chosen = [n for n in names if options.names or n not in LEFT_OUT[sanitizer]]
+            for good, bad, report in pool.map(lambda name: run_example(options, sanitizer, tool, name), chosen):
                 passed, failed = passed + good, failed + bad
                 print(report, end="", flush=True)
     print(f"{passed} passed, {failed} failed")

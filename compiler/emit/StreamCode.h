@@ -90,6 +90,7 @@ struct StreamPlan {
 private:
   void matchProducts(const GraphCode &graph);
   void listMaps(const GraphCode &graph);
+  void alignCaches(const GraphCode &graph);
   void dropUnpackable(const GraphCode &graph);
   void findInlined(const GraphCode &graph);
 };

@@ -45,7 +45,17 @@ StreamPlan::StreamPlan(const GraphCode &graph) : calls(graph.signature.calls.siz
       call.tiled->few = call.tiled->stage;
   }
   listMaps(graph);
+  alignCaches(graph);
   early = EarlyRows(graph, *this);
+}
+
+/// Attention fetches keys and values by 16 bytes.
+void StreamPlan::alignCaches(const GraphCode &graph) {
+  for (ir::CallOp call : graph.signature.calls)
+    ir::calleeOf(call).getBody().walk([&](ir::AttendOp op) {
+      for (Value cache : {op.getKeys(), op.getValues()})
+        aligned.push_back(graph.signature.memoryOf(call.getArgs()[cast<BlockArgument>(cache).getArgNumber()]));
+    });
 }
 
 void StreamPlan::matchProducts(const GraphCode &graph) {

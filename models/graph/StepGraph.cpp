@@ -26,6 +26,8 @@ public:
       : program(context), model(model), limits(limits), d(model.hidden), head(model.headDim), half(model.headDim / 2),
         group(model.heads / model.kvHeads), queries(model.heads * model.headDim),
         projected((model.heads + 2 * model.kvHeads) * model.headDim), parts(half / 8) {
+    if (d % 8)
+      throw std::invalid_argument("a hidden size of " + std::to_string(d) + ": required a multiple of 8");
     if (head % 16)
       throw std::invalid_argument("a head of " + std::to_string(head) + " columns: required a multiple of 16");
   }

@@ -38,7 +38,7 @@ struct StepLimits {
 };
 
 /// The program, verified; null after diagnostics of the context. Throws std::invalid_argument for dimensions that it
-/// cannot have: a head that is not a multiple of 16.
+/// cannot have: a hidden size that is not a multiple of 8, a head that is not one of 16.
 mlir::OwningOpRef<mlir::ModuleOp> buildStep(mlir::MLIRContext &context, const ModelConfig &model,
                                             const StepLimits &limits);
 

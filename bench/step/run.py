@@ -29,7 +29,15 @@ import launcher
 
 WARM_UP = 10  # launches
 SLOTS = 64    # positions of a page, as `evt compile` has it by default
-SPLITS, POSITIONS = 16, 64  # the most parts of attention, the fewest positions of one: models/graph/StepGraph.h
+PARTS, POSITIONS = 32, 64  # the most parts of a request's attention, the fewest positions of one: models/config/Splits.h
+
+
+def split(positions, pairs):
+    """How many tasks attend to a request for a token and a head, and how many parts each has."""
+    parts = min(PARTS, -(-positions // POSITIONS))
+    tasks = max(1, min(parts, torch.cuda.get_device_properties(0).multi_processor_count // pairs))
+    share = -(-parts // tasks)
+    return {"splits": -(-parts // share), "share": share}
 
 
 def swizzled(tiles):
@@ -158,12 +166,15 @@ class Steps:
                 requests.append(r)
                 slots.append(pages[p // SLOTS] * SLOTS + p % SLOTS)
             last.append(len(tokens) - 1)
+        outputs = [-1] * len(tokens)
+        for r, token in enumerate(last):
+            outputs[token] = r
         columns = max(len(pages) for _, _, pages in batch)
         table = [pages + [-1] * (columns - len(pages)) for _, _, pages in batch]
         as_ints = lambda v: torch.tensor(v, dtype=torch.int32, device="cuda")
         values = {"tokens": as_ints(tokens), "positions": as_ints(positions), "requests": as_ints(requests),
-                  "slots": as_ints(slots), "pages": as_ints(table), "last": as_ints(last),
-                  "page_size": SLOTS, "splits": min(SPLITS, -(-(max(positions) + 1) // POSITIONS)),
+                  "slots": as_ints(slots), "pages": as_ints(table), "outputs": as_ints(outputs), "last": as_ints(last),
+                  "page_size": SLOTS, **split(max(positions) + 1, len(tokens) * self.model.kv),
                   "logits": torch.full((len(batch), self.model.vocabulary), float("nan"), device="cuda"),
                   "next": torch.full((len(batch),), -1, dtype=torch.int32, device="cuda")}
         return {**values, **self.cache, **self.model.weights}

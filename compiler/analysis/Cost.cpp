@@ -138,6 +138,10 @@ private:
         sum = sum + touchPositions(attend, times);
       else if (auto merge = dyn_cast<ir::MergeOp>(step))
         sum = sum + touchParts(merge, times);
+      else if (auto attend = dyn_cast<ir::AttendPartsOp>(step))
+        sum = sum + touchPartsAttention(attend, times);
+      else if (auto merge = dyn_cast<ir::MergePartsOp>(step))
+        sum = sum + touchPartsMerge(merge, times);
       sum = sum + evt::opsOf(&step);
     }
     return sum;
@@ -161,6 +165,10 @@ private:
 
   /// Every position that the page table has room for; returns the operations on them.
   Amount touchPositions(ir::AttendOp attend, const Amount &times) {
+    return touchCache(attend, times) * 4 * elements(attend.getQuery());
+  }
+  /// How many positions there are.
+  template <typename Attend> Amount touchCache(Attend attend, const Amount &times) {
     IndexRange layer = ranges.of(attend.getLayer()), head = ranges.of(attend.getHead());
     touch(attend.getPages(), false, {ranges.of(attend.getRequest()), {}}, {1, 1}, times);
     unsigned table = signature.memoryOf(ranges.memoryOf(attend.getPages()));
@@ -174,7 +182,58 @@ private:
         touch(memory, false, {layer, {}, head, row}, {1, 1, 1, columns}, times * positions);
       }
     assume("a request attends to as many positions as its row of the page table has room for");
-    return positions * 4 * elements(attend.getQuery());
+    return positions;
+  }
+
+  /// `elements` of a row, from `column` on.
+  void touchRow(Value memory, bool write, Value row, Value column, int64_t elements, const Amount &times) {
+    IndexRange columns = ranges.of(column);
+    if (columns.hi)
+      columns.hi = *columns.hi + (elements - 1);
+    touch(memory, write, {ranges.of(row), columns}, {1, elements}, times);
+  }
+  /// All parts of one (i, j), or of one (i, j, s); returns how many.
+  template <typename PartsOp> Amount touchAllParts(PartsOp op, bool write, std::vector<Value> at, const Amount &times) {
+    unsigned m = signature.memoryOf(ranges.memoryOf(op.getM()));
+    Amount parts = 1;
+    for (unsigned d = at.size(); d < 4; ++d)
+      parts = parts * ranges.extentOf(m, d);
+    for (Value memory : {op.getM(), op.getSum(), op.getAcc()}) {
+      auto type = cast<MemRefType>(memory.getType());
+      std::vector<IndexRange> box;
+      std::vector<int64_t> sizes;
+      for (int64_t d = 0; d < type.getRank(); ++d) {
+        IndexRange range;
+        if (d < (int64_t)at.size()) {
+          range = ranges.of(at[d]);
+        } else {
+          range.lo = 0;
+          range.hi = d < 4 ? ranges.extentOf(m, d) - 1 : Amount(type.getDimSize(d)) - 1;
+        }
+        box.push_back(range);
+        sizes.push_back(d < 4 ? 1 : type.getDimSize(d));
+      }
+      touch(memory, write, box, sizes, times * parts);
+    }
+    return parts;
+  }
+  static int64_t rowElements(Value acc) {
+    auto type = cast<MemRefType>(acc.getType());
+    return type.getDimSize(4) * type.getDimSize(5);
+  }
+  Amount touchPartsAttention(ir::AttendPartsOp op, const Amount &times) {
+    const int64_t row = rowElements(op.getAcc());
+    touchRow(op.getQ(), false, op.getToken(), op.getColumn(), row, times);
+    if (op.getSquares())
+      touchRow(op.getQSquares(), false, op.getToken(), op.getSquaresColumn(),
+               (int64_t)op.getRows() * cast<MemRefType>(op.getSquares().getType()).getDimSize(3), times);
+    touchAllParts(op, true, {op.getI(), op.getJ(), op.getS()}, times);
+    return touchCache(op, times) * 4 * row;
+  }
+  Amount touchPartsMerge(ir::MergePartsOp op, const Amount &times) {
+    const int64_t row = rowElements(op.getAcc());
+    touchRow(op.getTo(), true, op.getRow(), op.getColumn(), row, times);
+    return touchAllParts(op, false, {op.getI(), op.getJ()}, times) * 3 * row;
   }
 
   /// All parts; returns the operations on them.

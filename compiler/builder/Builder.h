@@ -219,6 +219,28 @@ public:
   SoftmaxPart attend(Tile query, Tile scales, const Attention &over, Index from, Index to);
   /// The parts of a softmax at (i, j), merged: see evt.merge.
   Tile merge(Memory m, Memory sum, Memory acc, Index i, Index j, Index parts);
+  /// Rows of a query, stored without the root of their norm where `squares` has sums of squares.
+  struct Query {
+    Memory rows;
+    Index token, column;
+    int64_t count;
+    double scale;
+    std::optional<Memory> squares = std::nullopt;
+    Index squaresColumn = 0;
+  };
+  /// The parts of a softmax: [i, j, s, k, row], and the columns of `acc`.
+  struct SoftmaxParts {
+    Memory m, sum, acc;
+  };
+  struct Positions {
+    Index begin, end, part, settled;
+  };
+  /// Attention part by part, into memory: see evt.attend_parts.
+  void attendParts(const Query &query, const Attention &over, const Positions &positions, const SoftmaxParts &into,
+                   Index i, Index j, Index s);
+  /// The parts at (i, j) of positions below `end`, merged into memory: see evt.merge_parts.
+  void mergeParts(const SoftmaxParts &from, Index i, Index j, Index end, Index part, Memory to, Index row,
+                  Index column);
   Tile prefixSum(Tile t, int64_t dim, bool exclusive = false);
 
   using Step = std::function<std::vector<Tile>(Index, std::vector<Tile>)>;

@@ -329,6 +329,25 @@ Tile TileScope::merge(Memory m, Memory sum, Memory acc, Index i, Index j, Index 
       this};
 }
 
+void TileScope::attendParts(const Query &query, const Attention &over, const Positions &positions,
+                            const SoftmaxParts &into, Index i, Index j, Index s) {
+  const bool isNormed = query.squares && over.squares;
+  cursor.create<ir::AttendPartsOp>(
+      loc, query.rows.value, valueOf(query.token), valueOf(query.column), over.keys.value, over.values.value,
+      valueOf(over.layer), over.pages.value, valueOf(over.request), valueOf(over.head), valueOf(positions.begin),
+      valueOf(positions.end), valueOf(positions.part), valueOf(positions.settled), into.m.value, into.sum.value,
+      into.acc.value, valueOf(i), valueOf(j), valueOf(s), isNormed ? query.squares->value : Value(),
+      isNormed ? valueOf(query.squaresColumn) : Value(), isNormed ? over.squares->value : Value(),
+      cursor.getI64IntegerAttr(query.count), cursor.getI64IntegerAttr(over.pageSlots),
+      cursor.getF64FloatAttr(query.scale), cursor.getF64FloatAttr(over.epsilon));
+}
+
+void TileScope::mergeParts(const SoftmaxParts &from, Index i, Index j, Index end, Index part, Memory to, Index row,
+                           Index column) {
+  cursor.create<ir::MergePartsOp>(loc, from.m.value, from.sum.value, from.acc.value, valueOf(i), valueOf(j),
+                                  valueOf(end), valueOf(part), to.value, valueOf(row), valueOf(column));
+}
+
 Tile TileScope::prefixSum(Tile t, int64_t dim, bool exclusive) {
   return {cursor.create<ir::PrefixSumOp>(loc, t.value.getType(), t.value, cursor.getI64IntegerAttr(dim),
                                          exclusive ? cursor.getUnitAttr() : UnitAttr()),

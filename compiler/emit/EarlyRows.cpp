@@ -22,12 +22,9 @@ ir::RepeatOp repeatOf(ir::CallOp call) {
 bool writes(ir::CallOp call, Value memory) {
   for (auto [i, a] : llvm::enumerate(call.getArgs()))
     if (a == memory)
-      for (Operation *user : ir::calleeOf(call).getBody().getArgument(i).getUsers()) {
-        auto store = dyn_cast<ir::StoreOp>(user);
-        auto declared = dyn_cast<ir::WritesOp>(user);
-        if ((store && store.getMemory() == ir::calleeOf(call).getBody().getArgument(i)) || declared)
+      for (Value argument = ir::calleeOf(call).getBody().getArgument(i); Operation * user : argument.getUsers())
+        if (llvm::is_contained(ir::memoriesWritten(user), argument))
           return true;
-      }
   return false;
 }
 
@@ -360,7 +357,14 @@ EarlyRows::EarlyRows(const GraphCode &graph, const StreamPlan &plan)
   assemble(graph, plan);
   if (tensors.empty())
     return;
-  std::string why = earlyRefusal(graph, *this);
+  // Where one of the phases waits for its event all the same, early rows are more work than they save: a step of
+  // Llama-3.2-1B, whose attention stands between two products, took 0.871 ms with them and 0.857 without.
+  std::string why;
+  for (unsigned k = 0; k < plan.calls.size() && why.empty(); ++k)
+    if (plan.calls[k].form == TaskForm::streamed && !isEarly(k))
+      why = graph.signature.callName(k) + " waits for its events";
+  if (why.empty())
+    why = earlyRefusal(graph, *this);
   if (why.empty())
     return;
   for (Reader &reader : readers)

@@ -215,9 +215,14 @@ bool emitDevices(const GraphCode &graph, Target target, const StreamPlan *stream
   llvm::SmallPtrSet<Operation *, 8> seen;
   for (auto [k, call] : llvm::enumerate(graph.signature.calls)) {
     ir::DeviceOp device = ir::calleeOf(call);
-    if ((streams && streams->calls[k].form != TaskForm::handedOver) || !seen.insert(device).second)
+    if ((streams && !streams->calls[k].hasBody()) || !seen.insert(device).second)
       continue;
-    DeviceCode body = emitDevice(device, target);
+    auto isImmutable = [&](unsigned argument) {
+      return llvm::all_of(graph.signature.calls, [&](ir::CallOp other) {
+        return ir::calleeOf(other) != device || graph.signature.isImmutable(other.getArgs()[argument]);
+      });
+    };
+    DeviceCode body = emitDevice(device, target, isImmutable);
     if (body.text.empty())
       return false;
     tileBytes = std::max(tileBytes, body.tileBytes);
@@ -259,7 +264,12 @@ void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, const TaskFor
   for (unsigned k = 0; streams && k < s.calls.size(); ++k)
     if (streams->early.isEarly(k))
       emitHints(graph, k, streams->early.hinted, out);
-  emitTasks(graph, forms, out);
+  std::vector<std::optional<Join>> joins(s.calls.size());
+  if (streams)
+    for (auto [k, event] : llvm::enumerate(streams->completed(graph)))
+      if (event && forms[k] == TaskForm::handedOver)
+        joins[k] = Join{*event, streams->onCompletion.at(*event)};
+  emitTasks(graph, forms, joins, out);
   std::string refusal = facts.dynamicRefusal();
   if (refusal.empty()) {
     emitTriggers(graph, facts.triggers, facts.sharedTail, out);
@@ -650,7 +660,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   declareCompletions(graph, host);
   emitNotifies(graph, {}, {}, host);
   emitProtocols(graph, host);
-  emitTasks(graph, TaskForms(s.calls.size(), TaskForm::reported), host);
+  emitTasks(graph, TaskForms(s.calls.size(), TaskForm::reported), {}, host);
   emitExplain(graph, host);
   host.line("} // namespace");
   host.line();

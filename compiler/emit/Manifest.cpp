@@ -37,12 +37,9 @@ std::string accessOf(const ir::Signature &s, Value memory) {
     for (auto [i, a] : llvm::enumerate(call.getArgs()))
       if (a == memory)
         for (Operation *user : ir::calleeOf(call).getBody().getArgument(i).getUsers()) {
-          Value target; // what it writes, which may be what it reads its rows from, too
-          if (auto store = dyn_cast<ir::StoreOp>(user))
-            target = store.getMemory();
-          else if (auto declared = dyn_cast<ir::WritesOp>(user))
-            target = declared.getMemory();
-          bool isTarget = target == ir::calleeOf(call).getBody().getArgument(i);
+          // What it writes may be what it reads its rows from, too.
+          bool isTarget =
+              llvm::is_contained(ir::memoriesWritten(user), Value(ir::calleeOf(call).getBody().getArgument(i)));
           (isTarget ? writes : reads) = true;
         }
     call.getProtocol().walk([&](ir::ReadOp r) { reads |= r.getTable() == memory; });

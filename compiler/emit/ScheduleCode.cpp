@@ -1,6 +1,7 @@
 #include "ScheduleCode.h"
 
 #include "StreamCode.h"
+#include "TileCode.h"
 #include "TiledCode.h"
 
 using namespace mlir;
@@ -145,11 +146,17 @@ void emitTaskOnTheSpot(const GraphCode &graph, unsigned k, const std::string &gr
   out.line("}");
 }
 
+std::string notifiesBy(const GraphCode &graph, unsigned k) {
+  std::string call = "notifies_" + num(k) + "(use, P" + graph.coordNames(k) + "); }";
+  return "[&] { if constexpr (dynamic) { evt::Triggering use{w}; " + call + " else { evt::Polling use{w}; " + call +
+         " }";
+}
+
 /// CUDA: the schedule hands a task over, and the compute warps execute it.
 void emitHandedTask(const GraphCode &graph, unsigned k, const std::string &groups, const std::string &args,
-                    CodeWriter &out) {
+                    std::optional<Join> join, CodeWriter &out) {
   ir::CallOp op = graph.signature.calls[k];
-  std::string list = graph.coordNames(k);
+  std::string list = graph.coordNames(k), body = "body_" + op.getCallee().str() + "(w" + args;
   out.line("template <class Use> EVT_FORCED bool task_", k, "(Use &use, const Program &P", groups, graph.coordParams(k),
            ") {");
   out.line("return use.w.hand_over(", k, ", linear_", k, "(P", op.isRagged() ? ", groups" : "", list, ")", list, ");");
@@ -157,20 +164,45 @@ void emitHandedTask(const GraphCode &graph, unsigned k, const std::string &group
   out.line("EVT_FN inline bool execute_", k, "(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");
   for (auto [d, c] : llvm::enumerate(graph.coordList(k)))
     out.line("[[maybe_unused]] const int64_t ", c, " = task.coord[", d, "];");
-  out.line("return evt::run_task<dynamic>(");
+  out.line("return evt::run_", join ? "joining_" : "", "task<dynamic>(");
   out.line("    w, task, P.c", k, "_first + task.index,");
   out.line("    [&] { evt::Polling use{w}; return waits_", k, "(use, P", list, "); },");
-  out.line("    [&] { body_", op.getCallee().str(), "(w", args, "); },");
-  out.line("    [&] {");
-  out.line("if constexpr (dynamic) { evt::Triggering use{w}; notifies_", k, "(use, P", list, "); }");
-  out.line("else { evt::Polling use{w}; notifies_", k, "(use, P", list, "); }");
-  out.line("});");
+  if (waitsInside(ir::calleeOf(op)))
+    out.line("    [&](auto pass) { return ", body, ", pass); },");
+  else
+    out.line("    [&](auto pass) { if (!pass()) return false; ", body, "); return true; },");
+  if (!join) {
+    out.line("    ", notifiesBy(graph, k), ");");
+  } else {
+    auto notify = *op.getProtocol().getOps<ir::NotifyOp>().begin();
+    auto locals = graph.locals(k);
+    std::string element, indices, e = num(join->event);
+    for (auto [d, v] : llvm::enumerate(notify.getLower())) {
+      std::string i = graph.expression(v, locals);
+      indices += ", " + i;
+      element = element.empty() ? i : "(" + element + ") * P.e" + e + "_" + num(d) + " + " + i;
+    }
+    out.line("    [&] { return evt::Worker::arrive(P.e", e, " + ", element.empty() ? "0" : element, ") == count_", e,
+             "(P", indices, "); },");
+    out.line("    [&] { join_", join->call, "(w, P", indices, "); });");
+  }
+  out.line("}");
+}
+
+/// CUDA: the task of an element that a task of this block has completed.
+void emitJoin(const GraphCode &graph, unsigned k, const std::string &args, CodeWriter &out) {
+  out.line("EVT_FN void join_", k, "(evt::DynamicWorker &w, const Program &P", graph.coordParams(k), ") {");
+  out.line("const uint64_t now = w.traced() ? evt::ptx::nanoseconds() : 0;");
+  out.line("body_", ir::CallOp(graph.signature.calls[k]).getCallee().str(), "(w", args, ");");
+  out.line("const int64_t task = linear_", k, "(P", graph.coordNames(k), ");");
+  out.line("evt::end_joined<dynamic>(w, ", k, ", task, P.c", k, "_first + task, now, ", notifiesBy(graph, k), ");");
   out.line("}");
 }
 
 } // namespace
 
-void emitTasks(const GraphCode &graph, const TaskForms &forms, CodeWriter &out) {
+void emitTasks(const GraphCode &graph, const TaskForms &forms, const std::vector<std::optional<Join>> &joins,
+               CodeWriter &out) {
   for (unsigned k = 0; k < graph.signature.calls.size(); ++k) {
     ir::CallOp op = graph.signature.calls[k];
     std::string groups;
@@ -195,7 +227,9 @@ void emitTasks(const GraphCode &graph, const TaskForms &forms, CodeWriter &out) 
     std::string args = argumentList(graph, k);
     TaskForm form = forms[k];
     if (form == TaskForm::handedOver)
-      emitHandedTask(graph, k, groups, args, out);
+      emitHandedTask(graph, k, groups, args, joins.empty() ? std::nullopt : joins[k], out);
+    else if (form == TaskForm::joined)
+      emitJoin(graph, k, args, out);
     else if (form == TaskForm::tiled)
       emitTiledHandOver(graph, k, llvm::is_contained(forms, TaskForm::streamed), out);
     else if (form == TaskForm::onTheSpot || form == TaskForm::reported)
@@ -231,7 +265,7 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const Ta
   if (llvm::is_contained(forms, TaskForm::streamed) || llvm::is_contained(forms, TaskForm::tiled))
     out.line("uint32_t dealt = 0;");
   walkProgram(graph, bodyOf(graph), out, 0, [&](unsigned k) {
-    if (forms[k] == TaskForm::onCompletion)
+    if (!isHandedOut(forms[k]))
       return;
     Grid g(graph, k);
     unsigned skip = graph.iterations(k), rank = g.extents.size();
@@ -329,7 +363,7 @@ void emitTicketSchedule(const GraphCode &graph, const Carried &carried, const Ta
   out.line("evt::Polling use{w};");
   out.line("int64_t ticket = ", take, ", first = 0;");
   walkProgram(graph, bodyOf(graph), out, 0, [&](unsigned k) {
-    if (forms[k] == TaskForm::onCompletion)
+    if (!isHandedOut(forms[k]))
       return;
     Grid g(graph, k);
     unsigned skip = graph.iterations(k);
@@ -398,7 +432,7 @@ void emitDynamicSchedule(const GraphCode &graph, const TaskForms &forms, const s
   for (unsigned k = 0; k < s.calls.size(); ++k) {
     ir::CallOp op = s.calls[k];
     bool waits = !op.getProtocol().front().getOps<ir::WaitOp>().empty();
-    if (forms[k] == TaskForm::onCompletion)
+    if (!isHandedOut(forms[k]))
       continue;
     if (op.isRagged() ? static_cast<bool>(op.getRaggedGuard()) : !mayStartReady[k])
       continue; // ragged: born when the guard completes
@@ -435,7 +469,7 @@ void emitDynamicSchedule(const GraphCode &graph, const TaskForms &forms, const s
   out.line("w.work([&](uint32_t call, int64_t q) {");
   out.line("switch (call) {");
   for (unsigned k = 0; k < s.calls.size(); ++k) {
-    if (forms[k] == TaskForm::onCompletion)
+    if (!isHandedOut(forms[k]))
       continue;
     ir::CallOp op = s.calls[k];
     Grid g(graph, k);

@@ -26,14 +26,23 @@ enum class TaskForm {
   handedOver,   // by the compute warps, to which the schedule hands it over (CUDA)
   streamed,     // the same, its weights fetched ahead and its end left to the epilogue warps (CUDA)
   tiled,        // the same, its tiles fetched ahead and multiplied on the tensor cores (CUDA)
-  onCompletion, // by whoever completes the event it waits for: no schedule hands it out (CUDA)
+  onCompletion, // by the epilogue warp that completes the event it waits for: no schedule hands it out (CUDA)
+  joined,       // by the compute warps of the block that completes it: the same
   reported      // not at all: it only tells what it waits for and notifies
 };
 using TaskForms = std::vector<TaskForm>;
+inline bool isHandedOut(TaskForm form) { return form != TaskForm::onCompletion && form != TaskForm::joined; }
 
-/// `linear_K`, `task_K<Use>` and, for ragged calls, `Groups_K` and `born_K`; for tasks handed over, `execute_K`. What
-/// streams or runs on completion is StreamCode's.
-void emitTasks(const GraphCode &graph, const TaskForms &forms, CodeWriter &out);
+/// A call that runs where an event's element is completed.
+struct Join {
+  unsigned event, call;
+};
+
+/// `linear_K`, `task_K<Use>` and, for ragged calls, `Groups_K` and `born_K`; for tasks handed over, `execute_K`, which
+/// goes on with another call's task if it completed its event: `joins`, by call, may be empty. For such calls,
+/// `join_K`. What streams or is run by epilogue warps is StreamCode's.
+void emitTasks(const GraphCode &graph, const TaskForms &forms, const std::vector<std::optional<Join>> &joins,
+               CodeWriter &out);
 /// `passes` names, for a call that streams, grid coordinates that every worker walks in full, outermost: it then has
 /// all tasks that differ in nothing else.
 void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms,

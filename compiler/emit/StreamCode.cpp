@@ -197,7 +197,7 @@ void emitStreamTask(const GraphCode &graph, const StreamPlan &plan, unsigned k, 
   out.line("feed_", device, "(from", args, ");");
   out.line("const int64_t rows_of[] = {", keyList(graph, k, product), "};");
   out.line("return use.w.template hand_over_stream<", product.stages, ">(", k, ", linear_", k, "(P", list, "), ",
-           plan.shapeOf(k) + 1, ", from, ", product.stageBytes(), ", ",
+           plan.shapeOf(k) + 1, ", from, ", product.stageBytes(), ", ", plan.calls[k].rowsOf, ", ",
            waitsEveryTime(graph, k, product) ? "true" : "false", ", rows_of", list, ");");
   out.line("}");
   const EarlyRows &early = plan.early;
@@ -290,6 +290,105 @@ void emitStreamTask(const GraphCode &graph, const StreamPlan &plan, unsigned k, 
 }
 
 } // namespace
+
+/// Calls `name(text)` for every word of the text, and puts what it returns in its place.
+static std::string replaceWords(StringRef text, llvm::function_ref<std::string(StringRef)> name) {
+  std::string result;
+  for (size_t i = 0; i < text.size();) {
+    size_t end = i;
+    while (end < text.size() && (isalnum(text[end]) || text[end] == '_'))
+      ++end;
+    if (end > i)
+      result += name(text.slice(i, end));
+    else
+      result += text[end++];
+    i = end;
+  }
+  return result;
+}
+
+/// The number of a name such as `v12`.
+static std::optional<unsigned> numbered(char letter, StringRef word) {
+  unsigned number;
+  if (word.size() < 2 || word[0] != letter || word.drop_front().getAsInteger(10, number))
+    return std::nullopt;
+  return number;
+}
+
+/// What emitted code does, the same for two calls that do the same: what a call passes is in the place of parameters
+/// `a0`, `a1`, …, values `v0`, … that nobody uses are left out, and others, with loaded rows `r0`, …, are numbered
+/// anew.
+static std::string canonical(StringRef text, const GraphCode &graph, unsigned k) {
+  SmallVector<StringRef> lines, arguments;
+  text.split(lines, '\n', -1, false);
+  for (bool changed = true; changed;) {
+    std::map<unsigned, unsigned> uses;
+    for (StringRef line : lines)
+      replaceWords(line, [&](StringRef word) {
+        if (auto v = numbered('v', word))
+          ++uses[*v];
+        return std::string();
+      });
+    size_t before = lines.size();
+    llvm::erase_if(lines, [&](StringRef line) {
+      StringRef rest = line.trim();
+      if (rest.starts_with("//"))
+        return true;
+      if (!rest.consume_front("const ") && !rest.consume_front("[[maybe_unused]] const "))
+        return false;
+      auto v = numbered('v', rest.split('=').first.rtrim().rsplit(' ').second);
+      return v && uses[*v] == 1;
+    });
+    changed = lines.size() != before;
+  }
+  std::string list = argumentList(graph, k), result;
+  StringRef(list).split(arguments, ", ", -1, false);
+  std::map<std::string, size_t> renamed;
+  for (StringRef line : lines)
+    result += replaceWords(line.trim(),
+                           [&](StringRef word) {
+                             if (numbered('v', word) || numbered('r', word))
+                               return "v" + num(renamed.emplace(word, renamed.size()).first->second);
+                             if (auto a = numbered('a', word); a && *a < arguments.size())
+                               return arguments[*a].str();
+                             return word.str();
+                           }) +
+              "\n";
+  return result;
+}
+
+void StreamPlan::shareRows(const GraphCode &graph) {
+  std::map<std::string, unsigned> first;
+  for (unsigned k = 0; k < calls.size(); ++k) {
+    calls[k].rowsOf = k;
+    if (calls[k].form != TaskForm::streamed || waitsEveryTime(graph, k, *calls[k].product))
+      continue;
+    ir::CallOp call = graph.signature.calls[k];
+    ir::DeviceOp device = ir::calleeOf(call);
+    const roles::StreamedProduct &product = *calls[k].product;
+    // What opening a task's rows would do, as text.
+    CodeWriter rows, kept;
+    emitRows(device, product, false, rows);
+    FragmentCode keep(device, Parameters(device, "int").names, kept);
+    setProduct(keep, device, product);
+    keep.emitKeep();
+    std::string text = rows.take();
+    text = canonical(StringRef(text).split("{").second, graph, k) + canonical(kept.take(), graph, k) +
+           keyList(graph, k, product);
+    auto locals = graph.locals(k);
+    call.getProtocol().walk([&](ir::WaitOp wait) {
+      text += "\nwait " + num(graph.signature.eventOf(wait.getEvent()));
+      for (unsigned d = 0; d < wait.getLower().size(); ++d) {
+        text += ", " + graph.expression(wait.getLower()[d], locals);
+        if (Value upper = wait.getUpperOf(d))
+          text += " to " + graph.expression(upper, locals);
+      }
+    });
+    for (unsigned m : early.readers[k].memories)
+      text += " early " + num(m);
+    calls[k].rowsOf = first.emplace(text, k).first->second;
+  }
+}
 
 void setProduct(FragmentCode &code, ir::DeviceOp device, const roles::StreamedProduct &product) {
   unsigned first = 0;

@@ -26,10 +26,15 @@ struct StreamPlan {
     /// Of a call whose tasks complete the elements of an event that runs another call: the grid coordinates that the
     /// element does not have. Where one block runs all tasks of an element, it needs nobody else to complete it.
     std::vector<unsigned> passes;
+    /// Of a call that streams: the first one whose tasks have the same rows and row values, and wait for the same. Rows
+    /// that are in registers stay there from one to the other.
+    unsigned rowsOf = 0;
     std::optional<roles::TiledProduct> tiled; // of a call that multiplies tiles
     std::string whyNotTiled;
     std::vector<unsigned> aligned; // of such a call: arguments that are accessed by 16 bytes
     std::optional<TaskForm> side;  // streamed or tiled: it has tasks only where such calls have; see variants
+    /// Its device function has a body that all compute warps run.
+    bool hasBody() const { return form == TaskForm::handedOver || form == TaskForm::joined; }
   };
   std::vector<Call> calls;
   /// The call that the completion of an event's element runs on the spot.
@@ -60,6 +65,8 @@ struct StreamPlan {
   bool mayHaveFewRows(const GraphCode &graph, unsigned call) const;
 
   std::vector<TaskForm> forms() const;
+  /// For each call: which event's completion by its tasks runs another on the spot, if there is one.
+  std::vector<std::optional<unsigned>> completed(const GraphCode &graph) const;
   std::vector<std::vector<unsigned>> passes() const;
   bool streams() const;
   /// Products of the same extents share their code: the different ones, and which of them a call has.
@@ -93,6 +100,7 @@ private:
   void alignCaches(const GraphCode &graph);
   void dropUnpackable(const GraphCode &graph);
   void findInlined(const GraphCode &graph);
+  void shareRows(const GraphCode &graph);
 };
 
 /// Tells the code of what follows a product which sums it has, and which coordinates stream.

@@ -1,5 +1,6 @@
 #include "FragmentCode.h"
 #include "StreamCode.h"
+#include "TileCode.h"
 #include "TiledCode.h"
 
 #include "llvm/ADT/SmallSet.h"
@@ -47,15 +48,19 @@ StreamPlan::StreamPlan(const GraphCode &graph) : calls(graph.signature.calls.siz
   listMaps(graph);
   alignCaches(graph);
   early = EarlyRows(graph, *this);
+  shareRows(graph);
 }
 
 /// Attention fetches keys and values by 16 bytes.
 void StreamPlan::alignCaches(const GraphCode &graph) {
-  for (ir::CallOp call : graph.signature.calls)
-    ir::calleeOf(call).getBody().walk([&](ir::AttendOp op) {
+  for (ir::CallOp call : graph.signature.calls) {
+    auto align = [&](auto op) {
       for (Value cache : {op.getKeys(), op.getValues()})
         aligned.push_back(graph.signature.memoryOf(call.getArgs()[cast<BlockArgument>(cache).getArgNumber()]));
-    });
+    };
+    ir::calleeOf(call).getBody().walk([&](ir::AttendOp op) { align(op); });
+    ir::calleeOf(call).getBody().walk([&](ir::AttendPartsOp op) { align(op); });
+  }
 }
 
 void StreamPlan::matchProducts(const GraphCode &graph) {
@@ -71,11 +76,7 @@ void StreamPlan::matchProducts(const GraphCode &graph) {
       plan.why = "it is written by hand";
       continue;
     }
-    ir::GraphOp op = s.graph;
-    auto isImmutable = [&](unsigned argument) {
-      auto memory = dyn_cast<BlockArgument>(call.getArgs()[argument]);
-      return memory && memory.getOwner() == &op.getBody().front() && op.isImmutable(memory.getArgNumber());
-    };
+    auto isImmutable = [&](unsigned argument) { return s.isImmutable(call.getArgs()[argument]); };
     auto product = roles::matchStreamedProduct(device, isImmutable, plan.why);
     if (product && hasFragmentForm(device, &*product, plan.why)) {
       plan.product = product;
@@ -238,6 +239,16 @@ static std::vector<unsigned> passesOf(const GraphCode &graph, unsigned k, ir::No
   return passes.size() + indices.size() == coords.size() ? passes : std::vector<unsigned>();
 }
 
+/// Whether an element always waits for somebody.
+static bool isAtLeastOne(const ir::Signature &s, ir::EventOp event) {
+  AffineMap map = event.getCountMap();
+  if (map.isSingleConstant())
+    return map.getSingleConstantResult() > 0;
+  auto operand = dyn_cast<AffineSymbolExpr>(map.getResult(0));
+  int symbol = operand ? s.symbolOf(event.getCountOperands()[operand.getPosition()]) : -1;
+  return symbol >= 0 && s.symbols[symbol].min > 0 && event.getFactor() > 0;
+}
+
 void StreamPlan::findInlined(const GraphCode &graph) {
   const ir::Signature &s = graph.signature;
   for (unsigned m = 0; m < calls.size(); ++m) {
@@ -260,8 +271,8 @@ void StreamPlan::findInlined(const GraphCode &graph) {
     std::vector<std::string> extents;
     for (Value v : event.getExtents())
       extents.push_back(graph.expression(v));
-    bool alone = !event.getTable() && extents == graph.extentList(m) && event.getCountMap().isSingleConstant() &&
-                 event.getCountMap().getSingleConstantResult() > 0;
+    bool alone = !event.getTable() && extents == graph.extentList(m) && isAtLeastOne(s, event);
+    bool byWarps = true, byBlocks = !waitsInside(ir::calleeOf(call)); // that complete it
     for (unsigned k = 0; k < calls.size() && alone; ++k) {
       ir::CallOp other = s.calls[k];
       other.getProtocol().walk([&](ir::WaitOp w) { alone &= w.getEvent() != event.getEvent() || k == m; });
@@ -273,9 +284,16 @@ void StreamPlan::findInlined(const GraphCode &graph) {
         mine += n.getEvent() == event.getEvent();
         plain &= !llvm::is_contained(n.getIsRange(), true) && n->getParentRegion() == &other.getProtocol();
       });
-      alone &= !mine || (calls[k].form == TaskForm::streamed && notifies == 1 && plain);
+      alone &= !mine || (notifies == 1 && plain);
+      byWarps &= !mine || calls[k].form == TaskForm::streamed;
+      byBlocks &= !mine || (calls[k].form == TaskForm::handedOver && !other.isRagged() && !readsTables(other));
     }
-    if (!alone || !hasFragmentForm(ir::calleeOf(call), nullptr, why))
+    if (alone && byBlocks) {
+      calls[m].form = TaskForm::joined;
+      onCompletion[e] = m;
+      continue;
+    }
+    if (!alone || !byWarps || !hasFragmentForm(ir::calleeOf(call), nullptr, why))
       continue;
     calls[m].form = TaskForm::onCompletion;
     onCompletion[e] = m;
@@ -298,6 +316,17 @@ std::vector<TaskForm> StreamPlan::forms() const {
   for (const Call &c : calls)
     all.push_back(c.form);
   return all;
+}
+
+std::vector<std::optional<unsigned>> StreamPlan::completed(const GraphCode &graph) const {
+  std::vector<std::optional<unsigned>> events(calls.size());
+  for (unsigned k = 0; k < calls.size(); ++k)
+    ir::CallOp(graph.signature.calls[k]).getProtocol().walk([&](ir::NotifyOp n) {
+      unsigned e = graph.signature.eventOf(n.getEvent());
+      if (onCompletion.count(e))
+        events[k] = e;
+    });
+  return events;
 }
 
 std::vector<std::vector<unsigned>> StreamPlan::passes() const {
@@ -419,11 +448,12 @@ std::string StreamPlan::text(const GraphCode &graph) const {
   std::string out = "graph " + graphOp.getSymName().str() + " on cuda\n";
   for (auto [k, call] : llvm::enumerate(calls)) {
     out += s.callName(k) + ": ";
-    if (call.form == TaskForm::onCompletion) {
+    if (call.form == TaskForm::onCompletion || call.form == TaskForm::joined) {
       for (auto [event, m] : onCompletion)
         if (m == k) {
           ir::EventOp e = s.events[event];
-          out += "run by whoever completes " + e.getName().str() + "\n";
+          out += std::string("run by ") + (call.form == TaskForm::joined ? "the block that" : "whoever") +
+                 " completes " + e.getName().str() + "\n";
         }
       continue;
     }

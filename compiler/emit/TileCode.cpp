@@ -20,7 +20,8 @@ std::string num(int64_t n) { return std::to_string(n); }
 
 class TileCode : private TileValues {
 public:
-  TileCode(ir::DeviceOp device, Target target) : TileValues(target), device(device) {}
+  TileCode(ir::DeviceOp device, Target target, llvm::function_ref<bool(unsigned)> isImmutable)
+      : TileValues(target), device(device), isImmutable(isImmutable) {}
 
   DeviceCode emit() {
     std::string name = device.getSymName().str(), params = "evt::Worker &w";
@@ -33,11 +34,19 @@ public:
         params += ", int64_t " + n;
     }
     out.line("// ", name, comment());
-    out.line("EVT_FN void body_", name, "(", params, ") {");
+    const bool waits = isCuda() && waitsInside(device);
+    if (waits)
+      out.line("template <class Waits> EVT_FN bool body_", name, "(", params, ", Waits waits) {");
+    else
+      out.line("EVT_FN void body_", name, "(", params, ") {");
+    if (waits)
+      emitAhead();
     if (device.isForeign())
       emitForeign();
     else
       emitBlock(device.getBody().front());
+    if (waits)
+      out.line("return true;");
     out.line("}");
     int64_t limit = isCuda() ? cudaTileBytesLimit : cpuTileBytesLimit;
     if (!failed && mostBytes > limit) {
@@ -87,13 +96,43 @@ private:
 
   //===-- operations --------------------------------------------------------------------------------------------===//
 
+  /// What needs none of the task's events: indices that hang on coordinates and immutable tables, and what attention
+  /// can read with them. Then the waits.
+  void emitAhead() {
+    Block &body = device.getBody().front();
+    current = &body;
+    auto isKnown = [&](Value v) {
+      Operation *op = v.getDefiningOp();
+      return !op || isa<arith::ConstantOp>(op) || ahead.contains(op);
+    };
+    auto isFixed = [&](Value memory) { return isImmutable(cast<BlockArgument>(memory).getArgNumber()); };
+    for (Operation &op : body) {
+      auto read = dyn_cast<ir::ReadOp>(op);
+      const bool isIndex = isa<affine::AffineApplyOp, affine::AffineMinOp, affine::AffineMaxOp, memref::DimOp>(op) ||
+                           (isa<arith::ArithDialect>(op.getDialect()) && op.getNumResults() == 1 &&
+                            op.getResult(0).getType().isIntOrIndex() && !isa<arith::ConstantOp>(op));
+      if ((isIndex || (read && isFixed(read.getTable()))) && llvm::all_of(op.getOperands(), isKnown)) {
+        emitScalar(&op);
+        ahead.insert(&op);
+      }
+    }
+    for (auto op : body.getOps<ir::AttendPartsOp>())
+      if (isFixed(op.getPages()) && llvm::all_of(op.getOperands(), isKnown)) {
+        declareParts(op);
+        out.line(partsNames[op], ".ahead();");
+        ahead.insert(op);
+      }
+    out.line("if (!waits()) return false;");
+  }
+
   void emitBlock(Block &block) {
     Block *outer = current;
     current = &block;
     for (Operation &op : block) {
       if (failed)
         break;
-      emitOp(&op);
+      if (!ahead.contains(&op) || isa<ir::AttendPartsOp>(op))
+        emitOp(&op);
     }
     current = outer;
   }
@@ -149,6 +188,10 @@ private:
       return emitAttend(a);
     if (auto m = dyn_cast<ir::MergeOp>(op))
       return emitMerge(m);
+    if (auto a = dyn_cast<ir::AttendPartsOp>(op))
+      return emitAttendParts(a);
+    if (auto m = dyn_cast<ir::MergePartsOp>(op))
+      return emitMergeParts(m);
     if (auto p = dyn_cast<ir::PrefixSumOp>(op))
       return emitPrefixSum(p);
     emitScalar(op);
@@ -334,11 +377,7 @@ private:
     std::string query = buffer(op.getQuery()), scales = buffer(op.getScales());
     std::string m = newBuffer(tileType(op.getM())), sum = newBuffer(tileType(op.getSum())),
                 acc = newBuffer(tileType(op.getAcc()));
-    std::string squares = "evt::tile::NoSquares{}", scratch;
-    if (op.getSquares())
-      squares = "evt::tile::Squares<" + num(cast<MemRefType>(op.getSquares().getType()).getDimSize(3)) + ">{" +
-                name(op.getSquares()) + ", " +
-                cppFloat(op.getEpsilon().convertToDouble(), Float32Type::get(op.getContext())) + "}";
+    std::string squares = squaresOf(op), scratch;
     const int64_t outside = bytes; // the warps' parts are merged in it
     if (isCuda())
       scratch = ", " + newBuffer(RankedTensorType::get({8, q.getDimSize(0), q.getDimSize(1) + 2},
@@ -352,6 +391,79 @@ private:
     buffers[op.getM()] = m;
     buffers[op.getSum()] = sum;
     buffers[op.getAcc()] = acc;
+  }
+
+  std::string f32Literal(Operation *op, const llvm::APFloat &value) {
+    return cppFloat(value.convertToDouble(), Float32Type::get(op->getContext()));
+  }
+  template <typename Attend> std::string squaresOf(Attend op) {
+    if (!op.getSquares())
+      return "evt::tile::NoSquares{}";
+    return "evt::tile::Squares<" + num(cast<MemRefType>(op.getSquares().getType()).getDimSize(3)) + ">{" +
+           name(op.getSquares()) + ", " + f32Literal(op, op.getEpsilon()) + "}";
+  }
+  std::string querySquaresOf(ir::AttendPartsOp op) {
+    if (!op.getQSquares())
+      return "evt::tile::NoSquares{}";
+    return "evt::tile::QuerySquares{" + name(op.getQSquares()) + ", " + name(op.getSquaresColumn()) + "}";
+  }
+  std::string queryOf(ir::AttendPartsOp op) {
+    return "evt::tile::QueryRows<" + cppType(cast<MemRefType>(op.getQ().getType()).getElementType()) + ">{" +
+           name(op.getQ()) + ", " + name(op.getToken()) + ", " + name(op.getColumn()) + ", " +
+           f32Literal(op, op.getScale()) + "}";
+  }
+  std::string cacheRowOf(ir::AttendPartsOp op) {
+    return "{" + name(op.getLayer()) + ", " + name(op.getRequest()) + ", " + name(op.getHead()) + "}";
+  }
+
+  /// CUDA: a task's attention as a variable, which `ahead` and `run` are called on.
+  void declareParts(ir::AttendPartsOp op) {
+    std::string n = partsNames[op] = fresh("p"), squares = squaresOf(op);
+    auto cache = cast<MemRefType>(op.getKeys().getType());
+    out.line("evt::tile::PartsAttention<", op.getRows(), ", ", cache.getDimSize(3), ", ", op.getPageSlots(), ", ",
+             cppType(cache.getElementType()), ", evt::tile::", op.getSquares() ? "Squares<" : "NoSquares",
+             op.getSquares() ? num(cast<MemRefType>(op.getSquares().getType()).getDimSize(3)) + ">" : "", "> ", n, "(",
+             name(op.getKeys()), ", ", name(op.getValues()), ", ", name(op.getPages()), ", ", squares, ", ",
+             cacheRowOf(op), ", ", name(op.getBegin()), ", ", name(op.getEnd()), ", ", name(op.getPart()), ", ",
+             name(op.getSettled()), ", ", name(op.getM()), ");");
+  }
+
+  void emitAttendParts(ir::AttendPartsOp op) {
+    auto cache = cast<MemRefType>(op.getKeys().getType());
+    const int64_t rows = op.getRows(), columns = cache.getDimSize(3);
+    if (!isCuda()) {
+      out.line("evt::tile::attend_parts<", rows, ", ", columns, ", ", op.getPageSlots(), ">(w, ", queryOf(op), ", ",
+               querySquaresOf(op), ", ", name(op.getKeys()), ", ", name(op.getValues()), ", ", name(op.getPages()),
+               ", ", squaresOf(op), ", ", cacheRowOf(op), ", ", name(op.getBegin()), ", ", name(op.getEnd()), ", ",
+               name(op.getPart()), ", ", name(op.getM()), ", ", name(op.getSum()), ", ", name(op.getAcc()), ", ",
+               name(op.getI()), ", ", name(op.getJ()), ", ", name(op.getS()), ");");
+      return;
+    }
+    if (!ahead.contains(op)) {
+      declareParts(op);
+      out.line(partsNames[op], ".ahead();");
+    }
+    // As device/cuda/tile/attend_parts.h counts it.
+    const bool onFragments = cache.getElementTypeBitWidth() == 16 && columns % 64 == 0 && rows <= 8;
+    const int64_t outside = bytes;
+    std::string scratch = newBuffer(RankedTensorType::get(
+        {onFragments ? 8 * rows * (columns + 4) : 8 * rows * (columns + 2) + rows * (2 * columns + 3)},
+        Float32Type::get(op.getContext())));
+    out.line(partsNames[op], ".run(w, ", queryOf(op), ", ", querySquaresOf(op), ", ", name(op.getKeys()), ", ",
+             name(op.getValues()), ", ", name(op.getPages()), ", ", squaresOf(op), ", ", cacheRowOf(op), ", {",
+             name(op.getM()), ", ", name(op.getSum()), ", ", name(op.getAcc()), ", ", name(op.getI()), ", ",
+             name(op.getJ()), ", ", name(op.getS()), "}, ", scratch, ");");
+    endStep();
+    bytes = outside;
+  }
+
+  void emitMergeParts(ir::MergePartsOp op) {
+    auto acc = cast<MemRefType>(op.getAcc().getType());
+    out.line("evt::tile::merge_parts<", acc.getDimSize(4), ", ", acc.getDimSize(5), ">(w, ", name(op.getM()), ", ",
+             name(op.getSum()), ", ", name(op.getAcc()), ", ", name(op.getI()), ", ", name(op.getJ()), ", ",
+             name(op.getEnd()), ", ", name(op.getPart()), ", ", name(op.getTo()), ", ", name(op.getRow()), ", ",
+             name(op.getColumn()), ");");
+    endStep();
   }
 
   void emitMerge(ir::MergeOp op) {
@@ -434,10 +546,19 @@ private:
   }
 
   ir::DeviceOp device;
+  llvm::function_ref<bool(unsigned)> isImmutable;
+  llvm::SmallPtrSet<Operation *, 8> ahead;             // of the task's waits
+  llvm::DenseMap<Operation *, std::string> partsNames; // of what attends part by part
 };
 
 } // namespace
 
-DeviceCode emitDevice(ir::DeviceOp device, Target target) { return TileCode(device, target).emit(); }
+DeviceCode emitDevice(ir::DeviceOp device, Target target, llvm::function_ref<bool(unsigned)> isImmutable) {
+  return TileCode(device, target, isImmutable).emit();
+}
+
+bool waitsInside(ir::DeviceOp device) {
+  return !device.isForeign() && !device.getBody().front().getOps<ir::AttendPartsOp>().empty();
+}
 
 } // namespace evt::emit

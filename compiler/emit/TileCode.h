@@ -6,6 +6,8 @@
 
 #include "compiler/ir/Evt.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 #include <string>
 
 namespace evt::emit {
@@ -19,8 +21,13 @@ struct DeviceCode {
 };
 
 /// The body as a function `EVT_FN void body_NAME(evt::Worker &w, ARGS..., COORDS...)`. Emits a diagnostic when it needs
-/// something the target does not have.
-DeviceCode emitDevice(ir::DeviceOp device, Target target);
+/// something the target does not have. `isImmutable` says of an argument that no task ever writes it.
+DeviceCode emitDevice(ir::DeviceOp device, Target target, llvm::function_ref<bool(unsigned)> isImmutable);
+
+/// Whether, on CUDA, the body passes the task's waits itself, when it has begun what need not wait. It is then a
+/// function `EVT_FN bool body_NAME(evt::Worker &w, ARGS..., COORDS..., Waits waits)`, false when the launch was
+/// aborted.
+bool waitsInside(ir::DeviceOp device);
 
 /// Bytes of tiles beyond which a device function is refused: on the CPU they live on a worker's stack, on CUDA in the
 /// shared memory of a block, of which the kernel's own state takes a part.

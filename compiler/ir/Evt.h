@@ -28,6 +28,9 @@ constexpr int64_t wholeDimension = int64_t(1) << 40;
 /// operation that does not.
 mlir::LogicalResult verifyTileProgram(DeviceOp device);
 
+/// The memories that an operation of a device function writes, or declares to.
+llvm::SmallVector<mlir::Value> memoriesWritten(mlir::Operation *op);
+
 /// Checks how a device function names a foreign source and function, if it does.
 mlir::LogicalResult verifyForeignName(DeviceOp device);
 

@@ -109,4 +109,67 @@ LogicalResult MergeOp::verify() {
   return success();
 }
 
+/// What attend_parts writes and merge_parts reads.
+static LogicalResult verifyParts(Operation *op, MemRefType m, MemRefType acc) {
+  if (m.getRank() != 5 || acc.getRank() != 6 || !m.getElementType().isF32() || !acc.getElementType().isF32() ||
+      m.isDynamicDim(4) || m.getDimSize(4) != acc.getDimSize(4) || acc.isDynamicDim(5) || acc.getDimSize(5) % 2)
+    return op->emitOpError("parts must be f32, [i, j, s, k, row] and [i, j, s, k, row, column] with constant rows and "
+                           "an even number of columns, found ")
+           << m << " and " << acc;
+  return success();
+}
+
+LogicalResult AttendPartsOp::verify() {
+  auto q = cast<MemRefType>(getQ().getType()), keys = cast<MemRefType>(getKeys().getType());
+  auto pages = cast<MemRefType>(getPages().getType()), m = cast<MemRefType>(getM().getType());
+  auto acc = cast<MemRefType>(getAcc().getType());
+  if (failed(verifyParts(*this, m, acc)))
+    return failure();
+  if (m.getDimSize(4) != (int64_t)getRows())
+    return emitOpError("has parts of ") << m.getDimSize(4) << " rows for a query of " << (int64_t)getRows();
+  if (q.getRank() != 2 || (!q.getElementType().isBF16() && !q.getElementType().isF16() && !q.getElementType().isF32()))
+    return emitOpError("query must be [token, column] of bf16, f16 or f32, found ") << q;
+  if (keys.getRank() != 4 || keys.getElementType() != q.getElementType() || keys.isDynamicDim(3) ||
+      keys.getDimSize(3) != acc.getDimSize(5))
+    return emitOpError("keys must be [layer, slot, head, column] with the parts' columns and the query's type, found ")
+           << keys << " for " << acc << " and " << q;
+  if (pages.getRank() != 2 || !pages.getElementType().isInteger(32))
+    return emitOpError("pages must be a memref of rank 2 of i32, found ") << pages;
+  if ((int64_t)getPageSlots() < 1)
+    return emitOpError("a page must have slots, found ") << (int64_t)getPageSlots();
+  if (!getQSquares() != !getSquares() || !getQSquares() != !getSquaresColumn())
+    return emitOpError("has sums of squares of queries and of keys, or of neither");
+  if (getSquares()) {
+    auto squares = cast<MemRefType>(getSquares().getType()), qs = cast<MemRefType>(getQSquares().getType());
+    if (squares.getRank() != 4 || !squares.getElementType().isF32() || squares.isDynamicDim(3) || qs.getRank() != 2 ||
+        !qs.getElementType().isF32())
+      return emitOpError("sums of squares must be f32, [token, column] and [layer, slot, head, part] with a constant "
+                         "number of parts, found ")
+             << qs << " and " << squares;
+  }
+  return success();
+}
+
+LogicalResult MergePartsOp::verify() {
+  auto to = cast<MemRefType>(getTo().getType());
+  if (failed(verifyParts(*this, cast<MemRefType>(getM().getType()), cast<MemRefType>(getAcc().getType()))))
+    return failure();
+  if (to.getRank() != 2 ||
+      (!to.getElementType().isBF16() && !to.getElementType().isF16() && !to.getElementType().isF32()))
+    return emitOpError("result must be [row, column] of bf16, f16 or f32, found ") << to;
+  return success();
+}
+
+llvm::SmallVector<Value> memoriesWritten(Operation *op) {
+  if (auto store = dyn_cast<StoreOp>(op))
+    return {store.getMemory()};
+  if (auto declared = dyn_cast<WritesOp>(op))
+    return {declared.getMemory()};
+  if (auto attend = dyn_cast<AttendPartsOp>(op))
+    return {attend.getM(), attend.getSum(), attend.getAcc()};
+  if (auto merge = dyn_cast<MergePartsOp>(op))
+    return {merge.getTo()};
+  return {};
+}
+
 } // namespace evt::ir

@@ -65,4 +65,74 @@ def MergeOp : Evt_Op<"merge", [TypesMatchWith<"sums have the type of the maxima"
   let hasVerifier = 1;
 }
 
+def AttendPartsOp : Evt_Op<"attend_parts", [AttrSizedOperandSegments, AllTypesMatch<["keys", "values"]>,
+                                             AllTypesMatch<["m", "sum"]>]> {
+  let summary = "attention of a few query rows, part by part of a request's positions, into memory";
+  let description = [{
+    Row `r` of the query is `q[token, column + r * D …]`, of the cache's `D` columns; keys, values and pages are those of `evt.attend`, and
+    so are the results of a part. The positions `begin … end` are cut into parts of `part` positions; part `k` of them is left in
+    `m[i, j, s, k, r]`, `sum[i, j, s, k, r]` and `acc[i, j, s, k, r, column]`, for as many parts as these have room for. Parts
+    without a position are not written. The order of sums depends on `part` alone, so the same part has the same bits
+    whatever task computes it.
+
+    Positions below `settled` are not written while the graph runs: the program promises it, and they may be read before
+    the task's events are waited for.
+
+    ```mlir
+    evt.attend_parts %q[%t, %c] over %keys, %values[%l, %pages[%r], %h] from %begin to %length parts of %part settled %settled
+      into %m, %sum, %acc[%t, %h, %s] rows 4 pages of 64 scaled 0.125
+      : memref<?x512xbf16>, memref<?x?x8x128xbf16>, memref<?x?xi32>, memref<?x8x?x?x4xf32>, memref<?x8x?x?x4x128xf32>
+    ```
+
+    Queries and keys may have been stored without the roots of their norms. Then `q_squares[token, squares_column + r * P …]`
+    and `squares[layer, slot, head, …]` hold the `P` sums of squares of parts of what the norms are of, and scores are multiplied with
+    both `rsqrt((sum over the parts) / columns + epsilon)`:
+
+    ```mlir
+    evt.attend_parts %q[%t, %c] over %keys, %values[%l, %pages[%r], %h] from %begin to %length parts of %part settled %settled
+      into %m, %sum, %acc[%t, %h, %s] rows 4 pages of 64 scaled 0.125 normed %qs[%c2], %ks epsilon 1.0e-6
+      : memref<?x512xbf16>, memref<?x?x8x128xbf16>, memref<?x?xi32>, memref<?x8x?x?x4xf32>, memref<?x8x?x?x4x128xf32>,
+        memref<?x32xf32>, memref<?x?x8x8xf32>
+    ```
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$q, Index:$token, Index:$column,
+                       Arg<AnyMemRef, "", [MemRead]>:$keys, Arg<AnyMemRef, "", [MemRead]>:$values, Index:$layer,
+                       Arg<AnyMemRef, "", [MemRead]>:$pages, Index:$request, Index:$head, Index:$begin, Index:$end,
+                       Index:$part, Index:$settled, Arg<AnyMemRef, "", [MemWrite]>:$m,
+                       Arg<AnyMemRef, "", [MemWrite]>:$sum, Arg<AnyMemRef, "", [MemWrite]>:$acc, Index:$i, Index:$j,
+                       Index:$s, Arg<Optional<AnyMemRef>, "", [MemRead]>:$q_squares, Optional<Index>:$squares_column,
+                       Arg<Optional<AnyMemRef>, "", [MemRead]>:$squares, I64Attr:$rows, I64Attr:$page_slots,
+                       F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$epsilon);
+  let assemblyFormat = [{
+    $q `[` $token `,` $column `]` `over` $keys `,` $values `[` $layer `,` $pages `[` $request `]` `,` $head `]` `from` $begin `to` $end
+    `parts` `of` $part `settled` $settled `into` $m `,` $sum `,` $acc `[` $i `,` $j `,` $s `]` `rows` $rows `pages` `of` $page_slots
+    `scaled` $scale (`normed` $q_squares^ `[` $squares_column `]` `,` $squares `epsilon` $epsilon)? attr-dict
+    `:` type($q) `,` type($keys) `,` type($pages) `,` type($m) `,` type($acc) (`,` type($q_squares)^ `,` type($squares))?
+  }];
+  let hasVerifier = 1;
+}
+
+def MergePartsOp : Evt_Op<"merge_parts", [AllTypesMatch<["m", "sum"]>]> {
+  let summary = "merges the parts of a softmax that evt.attend_parts left in memory";
+  let description = [{
+    The parts at `(i, j)` are those of all `s`, each with its `k`, in that order; as many of them are there as `end` positions have, `part`
+    in each. With
+    `w(p) = exp(m(p) - largest m)`, row `r` of the result is the sum of `w(p) * acc(p)` over the sum of `w(p) * sum(p)`, 0 where that is
+    0; it is stored at `to[row, column + r * D …]`, converted to the type there.
+
+    ```mlir
+    evt.merge_parts %m, %sum, %acc[%t, %h] to %length parts of %part into %o[%t, %c]
+      : memref<?x8x?x?x4xf32>, memref<?x8x?x?x4x128xf32>, memref<?x512xbf16>
+    ```
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$m, Arg<AnyMemRef, "", [MemRead]>:$sum,
+                       Arg<AnyMemRef, "", [MemRead]>:$acc, Index:$i, Index:$j, Index:$end, Index:$part,
+                       Arg<AnyMemRef, "", [MemWrite]>:$to, Index:$row, Index:$column);
+  let assemblyFormat = [{
+    $m `,` $sum `,` $acc `[` $i `,` $j `]` `to` $end `parts` `of` $part `into` $to `[` $row `,` $column `]` attr-dict
+    `:` type($m) `,` type($acc) `,` type($to)
+  }];
+  let hasVerifier = 1;
+}
+
 #endif

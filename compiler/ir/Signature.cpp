@@ -73,6 +73,12 @@ int Signature::memoryOf(Value value) const {
   return it == memories.end() ? -1 : it - memories.begin();
 }
 
+bool Signature::isImmutable(Value memory) const {
+  GraphOp op = graph;
+  auto argument = dyn_cast<BlockArgument>(memory);
+  return argument && argument.getOwner() == &op.getBody().front() && op.isImmutable(argument.getArgNumber());
+}
+
 int Signature::eventOf(Value value) const {
   for (auto [i, e] : llvm::enumerate(events))
     if (const_cast<EventOp &>(e).getEvent() == value)

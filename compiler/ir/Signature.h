@@ -32,6 +32,8 @@ struct Signature {
   int symbolOfDim(unsigned argument, unsigned dim) const; // or -1
   int memoryOf(mlir::Value value) const;                  // or -1
   int eventOf(mlir::Value value) const;                   // or -1
+  /// An argument of the graph that no task writes.
+  bool isImmutable(mlir::Value memory) const;
   std::string memoryName(unsigned memory) const;
   /// Calls of the same device function are told apart by a suffix: qkv, qkv#2.
   std::string callName(unsigned call) const;

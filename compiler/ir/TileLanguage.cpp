@@ -51,9 +51,10 @@ LogicalResult verifyOp(Operation *op) {
       return op->emitOpError("element type must be f32, bf16, f16, i32, i64 or i1, found ") << element;
   }
   if (isa<EndOp, LoadOp, StoreOp, ReadsOp, WritesOp, ValidOp, ReadOp, IotaOp, TopKOp, PrefixSumOp, AttendOp, MergeOp,
-          scf::ForOp, scf::YieldOp, affine::AffineApplyOp, affine::AffineMinOp, affine::AffineMaxOp, memref::DimOp,
-          tensor::EmptyOp, tensor::SplatOp, tensor::ExtractOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp,
-          linalg::FillOp, linalg::MatmulOp, linalg::MatmulTransposeBOp, linalg::BroadcastOp, linalg::TransposeOp>(op)) {
+          AttendPartsOp, MergePartsOp, scf::ForOp, scf::YieldOp, affine::AffineApplyOp, affine::AffineMinOp,
+          affine::AffineMaxOp, memref::DimOp, tensor::EmptyOp, tensor::SplatOp, tensor::ExtractOp,
+          tensor::ExpandShapeOp, tensor::CollapseShapeOp, linalg::FillOp, linalg::MatmulOp, linalg::MatmulTransposeBOp,
+          linalg::BroadcastOp, linalg::TransposeOp>(op)) {
     if (isa<linalg::MatmulOp, linalg::MatmulTransposeBOp>(op))
       for (Value v : op->getOperands())
         if (!cast<ShapedType>(v.getType()).getElementType().isF32())

@@ -7,7 +7,7 @@
 #include "device/cuda/dynamic.h"
 #include "device/cuda/memory.h"
 #include "device/cuda/stream.h"
-#include "device/cuda/tile/attend.h"
+#include "device/cuda/tile/attend_parts.h"
 #include "device/cuda/tile/matmul.h"
 #include "device/cuda/tile/reduce.h"
 #include "device/cuda/tile/topk.h"
@@ -348,24 +348,48 @@ template <class Kernel, class Program, class Launch> __device__ __forceinline__ 
   }
 }
 
-/// One task of the compute warps: its waits by one thread, its body by all, its notifies by one thread after all.
-/// `waits`, `body` and `notifies` take the worker; waits are skipped when a dynamic schedule found the task ready.
+/// One task of the compute warps: its waits by one thread, its body by all, its notifies by one thread after all. The
+/// body passes the waits when it has begun what need not wait: `body(pass)` is false if `pass()` was. Waits are skipped
+/// when a dynamic schedule found the task ready.
 template <bool Dynamic, class Waits, class Body, class Notifies>
 __device__ __forceinline__ bool run_task(DynamicWorker &w, const Task &task, std::int64_t number, Waits waits,
                                          Body body, Notifies notifies) {
-  bool stop = false;
-  if (w.leads()) {
+  if (w.leads())
     w.begin(task.call, task.index);
-    stop = !Dynamic && !waits();
-    w.passed();
-  }
-  if (w.any(stop))
+  const bool goes_on = body([&] {
+    bool stop = false;
+    if (w.leads()) {
+      stop = !Dynamic && !waits();
+      w.passed();
+    }
+    return !w.any(stop);
+  });
+  if (!goes_on)
     return false;
-  body();
   w.sync();
   if (w.leads())
     w.close<Dynamic>(task.call, task.index, number, w.taken, w.started, notifies);
   return true;
+}
+
+/// The same for a task that notifies one element: `arrives` says whether it was the last to do so, and the block then
+/// goes on with the task that waits for it, `joined`.
+template <bool Dynamic, class Waits, class Body, class Arrives, class Joined>
+__device__ __forceinline__ bool run_joining_task(DynamicWorker &w, const Task &task, std::int64_t number, Waits waits,
+                                                 Body body, Arrives arrives, Joined joined) {
+  bool last = false;
+  if (!run_task<Dynamic>(w, task, number, waits, body, [&] { last = arrives(); }))
+    return false;
+  if (w.any(last))
+    joined();
+  return true;
+}
+template <bool Dynamic, class Notifies>
+__device__ __forceinline__ void end_joined(DynamicWorker &w, std::uint32_t call, std::int64_t task, std::int64_t number,
+                                           std::uint64_t began, Notifies notifies) {
+  w.sync();
+  if (w.leads())
+    w.close<Dynamic>(call, task, number, began, began, notifies);
 }
 
 /// The products of a task that streams: leaves the sums to the epilogue.

@@ -97,7 +97,7 @@ struct BlockState {
 struct Key {
   std::uint32_t number = 0, call = Task::none;
   std::int64_t at[Task::max_coords];
-  /// Takes the next number if this is another call, or other coordinates, or `always`.
+  /// Takes the next number if these are another call's rows, or other coordinates, or `always`.
   template <int N>
   __device__ __forceinline__ void follow(std::uint32_t now, const std::int64_t (&coord)[N], bool always) {
     bool same = call == now && !always;
@@ -302,13 +302,15 @@ public:
     return leave();
   }
   /// The same for a task that streams `Steps` times a stage from each of `from`, which the kernel keeps for its slot.
+  /// Tasks with the same number `rows_of` and the same coordinates `rows` multiply the same rows.
   template <int Steps, int Streams, int N, class... Coords>
   __device__ __forceinline__ bool hand_over_stream(std::uint32_t call, std::int64_t index, std::uint32_t shape,
                                                    const char *const (&from)[Streams], std::uint32_t stage_bytes,
-                                                   bool always, const std::int64_t (&rows)[N], Coords... coords) {
+                                                   std::uint32_t rows_of, bool always, const std::int64_t (&rows)[N],
+                                                   Coords... coords) {
     tasks.enter(tasks.fed, ahead_of_loader);
     __syncwarp();
-    key.follow(call, rows, always);
+    key.follow(rows_of, rows, always);
     if (threadIdx.x % 32 == 0) {
       Task &task = describe(call, index, coords...);
       task.shape = shape;

@@ -1,7 +1,8 @@
 // Into how many parts a request's attention is cut: what the step's program and whoever launches it must agree on.
 //
-// A part has fewestPositions positions, or as many times more as leave at most mostSplits parts. So it depends on the
-// request's own length alone, and its results on nobody else in the batch.
+// A part has fewestPositions positions, or as many times more as leave at most mostParts parts. So it depends on the
+// request's own length alone, and its results on nobody else in the batch. How many of them a task has is up to the
+// launch.
 #ifndef EVT_MODELS_CONFIG_SPLITS_H
 #define EVT_MODELS_CONFIG_SPLITS_H
 
@@ -10,11 +11,21 @@
 
 namespace evt::models {
 
-inline constexpr int64_t mostSplits = 16, fewestPositions = 64;
+inline constexpr int64_t mostParts = 32, fewestPositions = 64;
 
-/// The `splits` of a step whose longest request has so many positions.
-inline int64_t splitsOf(int64_t positions) {
-  return std::clamp((positions + fewestPositions - 1) / fewestPositions, int64_t(1), mostSplits);
+/// How a launch deals the parts of each token and head out to tasks.
+struct Split {
+  int64_t tasks; // the step's `splits`
+  int64_t share; // parts of each
+};
+
+/// That of a step with so many pairs of a token and a key/value head, whose longest request has so many positions: as
+/// many tasks as there are workers for.
+inline Split splitOf(int64_t positions, int64_t pairs, int64_t workers) {
+  const int64_t parts = std::clamp((positions + fewestPositions - 1) / fewestPositions, int64_t(1), mostParts);
+  const int64_t share = (parts + std::clamp(workers / std::max<int64_t>(pairs, 1), int64_t(1), parts) - 1) /
+                        std::clamp(workers / std::max<int64_t>(pairs, 1), int64_t(1), parts);
+  return {(parts + share - 1) / share, share};
 }
 
 } // namespace evt::models

@@ -37,7 +37,8 @@ public:
     std::vector<Argument> arguments;
     for (const std::string &name : argumentNames())
       arguments.push_back(isWeight(name) || isTable(name) ? types.at(name).immutable() : types.at(name));
-    arguments.push_back(scalar("splits", 1, mostSplits));
+    arguments.push_back(scalar("splits", 1, mostParts));
+    arguments.push_back(scalar("share", 1, mostParts));
     arguments.push_back(scalar("page_size", limits.pageSlots, limits.pageSlots));
     Devices few = devices(fewTokens), many = devices(manyTokens);
     program.graph("step", arguments, [&](GraphScope &g) { graph(g, few, many); });
@@ -48,7 +49,8 @@ private:
   //===-- memories ------------------------------------------------------------------------------------------------===//
 
   std::vector<std::string> argumentNames() const {
-    std::vector<std::string> names = {"tokens", "positions", "requests", "slots", "pages", "last", "frequencies"};
+    std::vector<std::string> names = {"tokens", "positions", "requests", "slots",
+                                      "pages",  "outputs",   "last",     "frequencies"};
     std::vector<std::string> weights = {"embedding", "attn_norm", "qkv"};
     if (model.hasQkNorm)
       weights.insert(weights.end(), {"q_norm", "k_norm"});
@@ -62,7 +64,7 @@ private:
   }
   bool isTable(const std::string &name) const {
     return name == "tokens" || name == "positions" || name == "requests" || name == "slots" || name == "pages" ||
-           name == "last" || name == "frequencies";
+           name == "outputs" || name == "last" || name == "frequencies";
   }
   bool isWeight(const std::string &name) const {
     return !isTable(name) && name != "keys" && name != "values" && name != "key_squares" && name != "logits" &&
@@ -74,7 +76,7 @@ private:
   }
 
   void declareMemories() {
-    for (const char *name : {"tokens", "positions", "requests", "slots", "last"})
+    for (const char *name : {"tokens", "positions", "requests", "slots", "outputs", "last"})
       declare(name, i32, {dyn});
     declare("pages", i32, {dyn, dyn});
     declare("frequencies", f32, {half});
@@ -101,8 +103,6 @@ private:
       declare(w + "x", f32, {dyn, d});
       declare(w + "xb", bf16, {dyn, d});
       declare(w + "squares", f32, {dyn, d / way.rowsOf(d, 1, true)});
-      // The same once more, for @last: what only products read, they read early (docs/design/cuda.md).
-      declare(w + "last_squares", f32, {dyn, d / way.rowsOf(d, 1, true)});
       declare(w + "cosines", f32, {dyn, half});
       declare(w + "sines", f32, {dyn, half});
       declare(w + "q", bf16, {dyn, queries});
@@ -114,9 +114,9 @@ private:
       declare(w + "best_at", i32, {dyn, chunks()});
     }
     declare("wide_qkv", f32, {dyn, projected});
-    declare("part_m", f32, {dyn, model.kvHeads, dyn, group});
-    declare("part_sum", f32, {dyn, model.kvHeads, dyn, group});
-    declare("part_acc", f32, {dyn, model.kvHeads, dyn, group, head});
+    declare("part_m", f32, {dyn, model.kvHeads, dyn, dyn, group});
+    declare("part_sum", f32, {dyn, model.kvHeads, dyn, dyn, group});
+    declare("part_acc", f32, {dyn, model.kvHeads, dyn, dyn, group, head});
   }
 
   //===-- device functions
@@ -164,7 +164,7 @@ private:
 
   /// Writes new columns of the residual stream: x itself, what products read of it, and the sum of their squares.
   void storeStream(TileScope &s, const Way &way, Tile value, Index token, Index column, Index number,
-                   const std::string &norm, Index row, bool isLast) {
+                   const std::string &norm, Index row) {
     const int64_t tokens = value.shape()[0], columns = value.shape()[1];
     const std::string &w = way.prefix;
     Tile weights = s.broadcast(s.load(s[norm], {row, column}, {columns}), {tokens, columns}, {0});
@@ -172,8 +172,6 @@ private:
     s.store(value, s[w + "x"], {token, column});
     s.store(s.convert(value * weights, bf16), s[w + "xb"], {token, column});
     s.store(squares, s[w + "squares"], {token, number}, {.sizes = {tokens, 1}});
-    if (isLast)
-      s.store(squares, s[w + "last_squares"], {token, number}, {.sizes = {tokens, 1}});
   }
 
   static Tile silu(TileScope &s, Tile t) { return t / (s.math("exp", -t) + 1.0); }
@@ -268,7 +266,8 @@ private:
     Made attend;
     std::optional<Made> merge;
     Operator out, gateUp, down, logits;
-    Made last, best, next;
+    std::optional<Made> last; // many: the rows of which logits are wanted
+    Made best, next;
   };
 
   Devices devices(const Way &way) {
@@ -299,7 +298,7 @@ private:
         const int64_t tokens = sums[0].shape()[0], rows = sums[0].shape()[1];
         Tile value = sums[0] + s.load(s[way.prefix + "x"], {token, row}, {tokens, rows});
         Index layer = s["layer"];
-        storeStream(s, way, value, token, row, task, norm, ahead ? layer + ahead : layer, ahead != 0);
+        storeStream(s, way, value, token, row, task, norm, ahead ? layer + ahead : layer);
       };
     };
     const std::vector<std::string> stream = {w + "x", w + "xb", w + "squares"};
@@ -314,23 +313,22 @@ private:
                      {w + "h"}, [&](TileScope &s, std::vector<Tile> sums, Index token, Index row, Index) {
                        s.store(s.convert(silu(s, sums[0]) * sums[1], bf16), s[w + "h"], {token, row});
                      });
-    made.down = makeOperator("down", way, way.rowsOf(d, 1, true), w + "h", "", {"down"},
-                             with(with(stream, w + "last_squares"), "attn_norm"), add("attn_norm", 1));
-    made.last = make(w + "last", {w + "x", w + "last_squares", "attn_norm", "last", w + "last_xb"}, false, {"r", "j"},
-                     [&](TileScope &s) {
-                       const int64_t groups = types.at(w + "last_squares").shape[1], columns = lastColumns();
-                       Index row = s["r"], column = s["j"] * columns;
-                       Tile x = s.load(s[w + "x"], {row, column}, {1, columns}, {.table = s["last"]});
-                       Tile squares = s.load(s[w + "last_squares"], {row, 0}, {1, groups}, {.table = s["last"]});
-                       Tile mean = s.reduce(Combine::add, squares, {1}) * (1.0 / (double)d);
-                       Tile root = s.broadcast(s.math("rsqrt", mean + model.normEpsilon), {1, columns}, {1});
-                       Tile weights = s.load(s["attn_norm"], {s.dim(s["attn_norm"], 0) - 1, column}, {1, columns});
-                       s.store(s.convert(x * root * weights, bf16), s[w + "last_xb"], {row, column});
-                     });
-    made.logits = makeOperator("logits", way, way.headRows(), w + "last_xb", "", {"head"}, {"logits"},
-                               [&](TileScope &s, std::vector<Tile> sums, Index token, Index row, Index) {
-                                 s.store(sums[0], s["logits"], {token, row});
-                               });
+    made.down = makeOperator("down", way, way.rowsOf(d, 1, true), w + "h", "", {"down"}, with(stream, "attn_norm"),
+                             add("attn_norm", 1));
+    if (way.streams) {
+      // A tile has all tokens: those of which logits are wanted store them where the table says, others nowhere.
+      made.logits =
+          makeOperator("logits", way, way.headRows(), w + "xb", w + "squares", {"head"}, {"logits", "outputs"},
+                       [&](TileScope &s, std::vector<Tile> sums, Index token, Index row, Index) {
+                         s.store(sums[0], s["logits"], {token, row}, {.sizes = sums[0].shape(), .table = s["outputs"]});
+                       });
+    } else {
+      made.last = makeLast(way);
+      made.logits = makeOperator("logits", way, way.headRows(), w + "last_xb", "", {"head"}, {"logits"},
+                                 [&](TileScope &s, std::vector<Tile> sums, Index token, Index row, Index) {
+                                   s.store(sums[0], s["logits"], {token, row});
+                                 });
+    }
     made.best = make(w + "best", {"logits", w + "best", w + "best_at"}, false, {"r", "c"}, [&](TileScope &s) {
       Index column = s["c"] * chunk;
       Tile values = s.load(s["logits"], {s["r"], column}, {1, chunk}, {.fill = -INFINITY});
@@ -346,6 +344,21 @@ private:
       s.store(s.reduce(Combine::add, found, {1}), s["next"], {s["r"]});
     });
     return made;
+  }
+
+  Made makeLast(const Way &way) {
+    const std::string &w = way.prefix;
+    return make(w + "last", {w + "x", w + "squares", "attn_norm", "last", w + "last_xb"}, false, {"r", "j"},
+                [&](TileScope &s) {
+                  const int64_t groups = types.at(w + "squares").shape[1], columns = lastColumns();
+                  Index row = s["r"], column = s["j"] * columns;
+                  Tile x = s.load(s[w + "x"], {row, column}, {1, columns}, {.table = s["last"]});
+                  Tile squares = s.load(s[w + "squares"], {row, 0}, {1, groups}, {.table = s["last"]});
+                  Tile mean = s.reduce(Combine::add, squares, {1}) * (1.0 / (double)d);
+                  Tile root = s.broadcast(s.math("rsqrt", mean + model.normEpsilon), {1, columns}, {1});
+                  Tile weights = s.load(s["attn_norm"], {s.dim(s["attn_norm"], 0) - 1, column}, {1, columns});
+                  s.store(s.convert(x * root * weights, bf16), s[w + "last_xb"], {row, column});
+                });
   }
 
   /// Columns of the embedding that a task takes: several times what the sums of squares are of.
@@ -515,25 +528,32 @@ private:
     return over;
   }
 
-  /// How many positions a part has: as few as give at most mostSplits parts. It depends on the request's own length
+  /// How many positions a part has: as few as give at most mostParts parts. It depends on the request's own length
   /// alone, so the result does not depend on who else is in the step.
-  static Index partOf(Index length) { return ceildiv(length, fewestPositions * mostSplits) * fewestPositions; }
+  static Index partOf(Index length) { return ceildiv(length, fewestPositions * mostParts) * fewestPositions; }
 
   /// At least as many as there are, and only the last ones are empty.
-  static Index partsOf(Index length) { return least(ceildiv(length, fewestPositions), mostSplits); }
+  static Index partsOf(Index length) { return least(ceildiv(length, fewestPositions), mostParts); }
 
+  static TileScope::SoftmaxParts softmaxParts(TileScope &s) { return {s["part_m"], s["part_sum"], s["part_acc"]}; }
+
+  /// A task has `share` parts of its request, which is the launch's choice, and makes no difference to their bits.
   Made makeSplitAttention(const Way &way) {
+    const std::string &w = way.prefix;
     std::vector<std::string> memories = attentionMemories(way);
     memories.insert(memories.end(), {"part_m", "part_sum", "part_acc"});
-    return make(way.prefix + "attend", memories, true, {"t", "h", "s"}, [&](TileScope &s) {
+    return make(w + "attend", memories, true, {"t", "h", "s"}, [&](TileScope &s) {
       Index token = s["t"], h = s["h"], number = s["s"];
       Index request = s.read(s["requests"], {token}), length = s.read(s["positions"], {token}) + 1;
-      Index part = partOf(length), begin = part * number;
-      auto [query, scales] = loadQuery(s, way, token, h);
-      auto [m, sum, acc] = s.attend(query, scales, cacheOf(s, request, h), begin, least(begin + part, length));
-      s.store(m, s["part_m"], {token, h, number, 0});
-      s.store(sum, s["part_sum"], {token, h, number, 0});
-      s.store(acc, s["part_acc"], {token, h, number, 0, 0});
+      Index part = partOf(length), begin = part * number * s.dim(s["part_m"], 3);
+      TileScope::Query query{s[w + "q"], token, h * (group * head), group, 1.0 / std::sqrt((double)head)};
+      if (model.hasQkNorm) {
+        query.squares = s[w + "q_squares"];
+        query.squaresColumn = h * (group * parts);
+      }
+      // A step writes no more positions of a request than it has tokens, the last ones up to the token's own.
+      Index settled = length - s.dim(s["positions"], 0);
+      s.attendParts(query, cacheOf(s, request, h), {begin, length, part, settled}, softmaxParts(s), token, h, number);
     });
   }
 
@@ -559,9 +579,8 @@ private:
     return make(way.prefix + "merge", {"part_m", "part_sum", "part_acc", "positions", way.prefix + "attention"}, false,
                 {"t", "h"}, [&](TileScope &s) {
                   Index token = s["t"], h = s["h"], length = s.read(s["positions"], {token}) + 1;
-                  Tile all = s.merge(s["part_m"], s["part_sum"], s["part_acc"], token, h, partsOf(length));
-                  s.store(s.reshape(s.convert(all, bf16), {1, group * head}), s[way.prefix + "attention"],
-                          {token, h * (group * head)});
+                  s.mergeParts(softmaxParts(s), token, h, length, partOf(length), s[way.prefix + "attention"], token,
+                               h * (group * head));
                 });
   }
 
@@ -671,8 +690,9 @@ private:
   void graph(GraphScope &g, const Devices &few, const Devices &many) {
     for (const std::string &name : argumentNames())
       memories.emplace(name, g[name]);
-    Index tokens = g.symbol("tokens", {{g["tokens"], 0}, {g["positions"], 0}, {g["requests"], 0}, {g["slots"], 0}}, 1,
-                            limits.tokens);
+    Index tokens = g.symbol(
+        "tokens", {{g["tokens"], 0}, {g["positions"], 0}, {g["requests"], 0}, {g["slots"], 0}, {g["outputs"], 0}}, 1,
+        limits.tokens);
     Index requests = g.symbol("requests", {{g["last"], 0}, {g["logits"], 0}, {g["next"], 0}}, 1, limits.requests);
     std::vector<std::pair<Memory, int64_t>> layered = {{g["qkv"], 0},  {g["o"], 0},     {g["mlp_norm"], 0},
                                                        {g["gate"], 0}, {g["up"], 0},    {g["down"], 0},
@@ -712,15 +732,17 @@ private:
   void prepare(GraphScope &g, const Way &way, const Devices &made, Index tokens, Index requests, Index layers,
                Index splits, const Sizes &sizes) {
     const std::string &w = way.prefix;
-    for (const char *name : {"x", "xb", "squares", "last_squares", "cosines", "sines", "q", "attention", "h"})
+    for (const char *name : {"x", "xb", "squares", "cosines", "sines", "q", "attention", "h"})
       alloc(g, w + name, {tokens});
     if (model.hasQkNorm)
       alloc(g, w + "q_squares", {tokens});
-    for (const char *name : {"last_xb", "best", "best_at"})
+    for (const char *name : {"best", "best_at"})
       alloc(g, w + name, {requests});
+    if (made.last)
+      alloc(g, w + "last_xb", {requests});
     if (way.streams)
       for (const char *name : {"part_m", "part_sum", "part_acc"})
-        alloc(g, name, {tokens, splits});
+        alloc(g, name, {tokens, splits, g["share"]});
     else
       alloc(g, "wide_qkv", {tokens});
 
@@ -739,7 +761,8 @@ private:
     event(g, w + "activated", {layers, sizes.tiles, (int64_t)made.down.pieces.size()},
           Count::grouped(made.gateUp.tasks, perPiece(way, made), 2));
     event(g, w + "added2", {layers, sizes.tiles}, made.down.tasks);
-    event(g, w + "gathered", {sizes.requests}, Count::grouped(sizes.rows, way.tokens, 0, d / lastColumns()));
+    if (made.last)
+      event(g, w + "gathered", {sizes.requests}, Count::grouped(sizes.rows, way.tokens, 0, d / lastColumns()));
     event(g, w + "scored", {sizes.requests, chunks()}, Count::grouped(made.logits.tasks, chunk / way.headRows(), 1));
     event(g, w + "chosen", {sizes.rows}, chunks());
     for (auto [op, name] : {std::pair{&made.out, "out"}, {&made.gateUp, "gate_up"}, {&made.down, "down"}})
@@ -840,13 +863,7 @@ private:
     auto then = [this, w, layer](const std::string &name) -> Notifies {
       return [this, w, layer, name](Protocol &p, Index tile, Index) { p.notify(events.at(w + name), {layer, tile}); };
     };
-    // It also adds to what the layer before wrote; products that read rows early leave it to others to wait for that.
-    auto afterBoth = [&](Protocol &p, Index tile, Index piece) {
-      if (way.streams)
-        waitForStream(p, way, layer, tile);
-      after("merged")(p, tile, piece);
-    };
-    call(g, made.out, w + "out", sizes.tiles, layers, layer, afterBoth, then("added1"));
+    call(g, made.out, w + "out", sizes.tiles, layers, layer, after("merged"), then("added1"));
     const int64_t perPiece = this->perPiece(way, made);
     Event activated = events.at(w + "activated");
     call(g, made.gateUp, w + "gate_up", sizes.tiles, layers, layer, after("added1"),
@@ -863,15 +880,21 @@ private:
 
   void end(GraphScope &g, const Way &way, const Devices &made, const Sizes &sizes, Index layers) {
     const std::string &w = way.prefix;
-    Event gathered = events.at(w + "gathered"), scored = events.at(w + "scored"), chosen = events.at(w + "chosen");
-    call(g, made.last, {sizes.rows, d / lastColumns()}, [&](Protocol &p) {
-      waitForStream(p, way, layers, whole);
-      p.notify(gathered, {floordiv(p[0], way.tokens)});
-    });
+    Event scored = events.at(w + "scored"), chosen = events.at(w + "chosen");
+    if (made.last)
+      call(g, *made.last, {sizes.rows, d / lastColumns()}, [&](Protocol &p) {
+        waitForStream(p, way, layers, whole);
+        p.notify(events.at(w + "gathered"), {floordiv(p[0], way.tokens)});
+      });
     const int64_t tasks = chunk / way.headRows();
     call(
         g, made.logits, w + "logits", sizes.requests, std::nullopt, std::nullopt,
-        [&](Protocol &p, Index tile, Index) { p.wait(gathered, {tile}); },
+        [&](Protocol &p, Index tile, Index) {
+          if (made.last)
+            p.wait(events.at(w + "gathered"), {tile});
+          else
+            waitForStream(p, way, layers, tile);
+        },
         [&](Protocol &p, Index tile, Index task) {
           p.notify(scored, {tile, floordiv(task, tasks)});
         });

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <thread>
 
 namespace evt::models {
 namespace {
@@ -44,8 +45,8 @@ StepRunner::StepRunner(const std::string &artifact, const ModelConfig &model, co
   addCache();
   for (const evt_argument_info *info : program_.arguments()) {
     const std::string name = info->name;
-    static const char *const ofABatch[] = {"tokens", "positions", "requests", "slots",  "pages",
-                                           "last",   "logits",    "next",     "splits", "page_size"};
+    static const char *const ofABatch[] = {"tokens", "positions", "requests", "slots",  "pages", "outputs",
+                                           "last",   "logits",    "next",     "splits", "share", "page_size"};
     if (std::find(std::begin(ofABatch), std::end(ofABatch), name) != std::end(ofABatch))
       continue;
     auto found = arrays_.find(name);
@@ -151,6 +152,9 @@ void StepRunner::step(const StepBatch &batch) {
     slots[t] = static_cast<int32_t>(page * pageSlots_ + position % pageSlots_);
     longest = std::max(longest, position + 1);
   }
+  std::vector<int32_t> outputs(count, -1); // which request's logits a token's are
+  for (size_t r = 0; r < rows; ++r)
+    outputs[static_cast<size_t>(batch.last[r])] = static_cast<int32_t>(r);
   logits_.assign(rows * static_cast<size_t>(model_.vocabulary), 0);
   next_.assign(rows, -1);
 
@@ -166,6 +170,7 @@ void StepRunner::step(const StepBatch &batch) {
       {"requests", {batch.requests.data(), {tokens}, i32Type}},
       {"slots", {slots.data(), {tokens}, i32Type}},
       {"pages", {pages.data(), {requests, static_cast<int64_t>(columns)}, i32Type}},
+      {"outputs", {outputs.data(), {tokens}, i32Type}},
       {"last", {batch.last.data(), {requests}, i32Type}},
       {"logits", {logits_.data(), {requests, model_.vocabulary}, f32Type}},
       {"next", {next_.data(), {requests}, i32Type}},
@@ -173,13 +178,15 @@ void StepRunner::step(const StepBatch &batch) {
   for (const auto &[name, array] : arrays_)
     given.insert({name, {array.bytes.data(), array.shape, array.type}});
 
+  const Split split = splitOf(longest, tokens * model_.kvHeads,
+                              options_.workers ? options_.workers : std::thread::hardware_concurrency());
   std::vector<evt_value> values;
   std::vector<DLTensor> tensors;
   tensors.reserve(given.size());
   for (const evt_argument_info *info : program_.arguments()) {
     if (info->kind == EVT_ARGUMENT_INDEX) {
-      const bool isSplits = std::string_view(info->name) == "splits";
-      values.push_back(index(isSplits ? splitsOf(longest) : pageSlots_));
+      const std::string_view name = info->name;
+      values.push_back(index(name == "splits" ? split.tasks : name == "share" ? split.share : pageSlots_));
       continue;
     }
     Given &g = given.at(info->name);

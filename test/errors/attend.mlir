@@ -62,3 +62,39 @@ evt.device @d(%m: memref<?x?x4xf32>, %a: memref<?x?x?x8x64xf32>) grid(%i) {
   // expected-error @below {{'evt.merge' op parts must be f32, [i, j, part, row] and [i, j, part, row, column], found 'memref<?x?x4xf32>'}}
   %o = evt.merge %m, %m, %a[%i, %i] parts %i : memref<?x?x4xf32>, memref<?x?x?x8x64xf32> -> tensor<8x64xf32>
 }
+
+// -----
+
+evt.device @d(%q: memref<?x64xbf16>, %k: memref<?x?x2x64xbf16>, %pages: memref<?x?xi32>, %m: memref<?x?x?x?x4xf32>,
+              %a: memref<?x?x?x?x4x32xf32>) grid(%i) {
+  // expected-error @below {{'evt.attend_parts' op keys must be [layer, slot, head, column] with the parts' columns and the query's type, found 'memref<?x?x2x64xbf16>' for 'memref<?x?x?x?x4x32xf32>'}}
+  evt.attend_parts %q[%i, %i] over %k, %k[%i, %pages[%i], %i] from %i to %i parts of %i settled %i
+    into %m, %m, %a[%i, %i, %i] rows 4 pages of 16 scaled 1.0
+    : memref<?x64xbf16>, memref<?x?x2x64xbf16>, memref<?x?xi32>, memref<?x?x?x?x4xf32>, memref<?x?x?x?x4x32xf32>
+}
+
+// -----
+
+evt.device @d(%q: memref<?x64xbf16>, %k: memref<?x?x2x64xbf16>, %pages: memref<?x?xi32>, %m: memref<?x?x?x?x4xf32>,
+              %a: memref<?x?x?x?x4x64xf32>) grid(%i) {
+  // expected-error @below {{'evt.attend_parts' op has parts of 4 rows for a query of 8}}
+  evt.attend_parts %q[%i, %i] over %k, %k[%i, %pages[%i], %i] from %i to %i parts of %i settled %i
+    into %m, %m, %a[%i, %i, %i] rows 8 pages of 16 scaled 1.0
+    : memref<?x64xbf16>, memref<?x?x2x64xbf16>, memref<?x?xi32>, memref<?x?x?x?x4xf32>, memref<?x?x?x?x4x64xf32>
+}
+
+// -----
+
+evt.device @d(%m: memref<?x?x?x?x4xf32>, %a: memref<?x?x?x?x8x64xf32>, %o: memref<?x512xbf16>) grid(%i) {
+  // expected-error @below {{'evt.merge_parts' op parts must be f32, [i, j, s, k, row] and [i, j, s, k, row, column] with constant rows and an even number of columns}}
+  evt.merge_parts %m, %m, %a[%i, %i] to %i parts of %i into %o[%i, %i]
+    : memref<?x?x?x?x4xf32>, memref<?x?x?x?x8x64xf32>, memref<?x512xbf16>
+}
+
+// -----
+
+evt.device @d(%m: memref<?x?x?x?x8xf32>, %a: memref<?x?x?x?x8x64xf32>, %o: memref<?x8x64xbf16>) grid(%i) {
+  // expected-error @below {{'evt.merge_parts' op result must be [row, column] of bf16, f16 or f32, found 'memref<?x8x64xbf16>'}}
+  evt.merge_parts %m, %m, %a[%i, %i] to %i parts of %i into %o[%i, %i]
+    : memref<?x?x?x?x8xf32>, memref<?x?x?x?x8x64xf32>, memref<?x8x64xbf16>
+}

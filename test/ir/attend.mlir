@@ -31,3 +31,25 @@ evt.device @merges(%m: memref<?x8x?x4xf32>, %sum: memref<?x8x?x4xf32>, %acc: mem
   %merged = evt.merge %m, %sum, %acc[%t, %h] parts %c3 : memref<?x8x?x4xf32>, memref<?x8x?x4x128xf32> -> tensor<4x128xf32>
   evt.store %merged, %o[%t, %c0, %c0] : tensor<4x128xf32> -> memref<?x4x128xf32>
 }
+
+// CHECK-LABEL: evt.device @attends_in_parts
+evt.device @attends_in_parts(%q: memref<?x512xbf16>, %qs: memref<?x32xf32>, %keys: memref<?x?x8x128xbf16>,
+                             %values: memref<?x?x8x128xbf16>, %ks: memref<?x?x8x8xf32>, %pages: memref<?x?xi32>,
+                             %m: memref<?x8x?x?x4xf32>, %sum: memref<?x8x?x?x4xf32>, %acc: memref<?x8x?x?x4x128xf32>,
+                             %o: memref<?x512xbf16>, %l: index) grid(%t, %h, %s) {
+  %c0 = arith.constant 0 : index
+  %c9 = arith.constant 9 : index
+  %c64 = arith.constant 64 : index
+  // CHECK: evt.attend_parts %{{.*}}[%{{.*}}, %{{.*}}] over %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}[%{{.*}}], %{{.*}}] from %{{.*}} to %{{.*}} parts of %{{.*}} settled %{{.*}} into %{{.*}}, %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] rows 4 pages of 16 scaled 1.250000e-01 : memref<?x512xbf16>, memref<?x?x8x128xbf16>, memref<?x?xi32>, memref<?x8x?x?x4xf32>, memref<?x8x?x?x4x128xf32>
+  evt.attend_parts %q[%t, %c0] over %keys, %values[%l, %pages[%t], %h] from %c0 to %c9 parts of %c64 settled %c0
+    into %m, %sum, %acc[%t, %h, %s] rows 4 pages of 16 scaled 0.125
+    : memref<?x512xbf16>, memref<?x?x8x128xbf16>, memref<?x?xi32>, memref<?x8x?x?x4xf32>, memref<?x8x?x?x4x128xf32>
+  // CHECK: evt.attend_parts {{.*}} normed %{{.*}}[%{{.*}}], %{{.*}} epsilon {{9.99.*E-7|1.0+e-06}} : {{.*}}, memref<?x32xf32>, memref<?x?x8x8xf32>
+  evt.attend_parts %q[%t, %c0] over %keys, %values[%l, %pages[%t], %h] from %c0 to %c9 parts of %c64 settled %c0
+    into %m, %sum, %acc[%t, %h, %s] rows 4 pages of 16 scaled 0.125 normed %qs[%c0], %ks epsilon 1.0e-6
+    : memref<?x512xbf16>, memref<?x?x8x128xbf16>, memref<?x?xi32>, memref<?x8x?x?x4xf32>, memref<?x8x?x?x4x128xf32>,
+      memref<?x32xf32>, memref<?x?x8x8xf32>
+  // CHECK: evt.merge_parts %{{.*}}, %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] to %{{.*}} parts of %{{.*}} into %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x8x?x?x4xf32>, memref<?x8x?x?x4x128xf32>, memref<?x512xbf16>
+  evt.merge_parts %m, %sum, %acc[%t, %h] to %c9 parts of %c64 into %o[%t, %c0]
+    : memref<?x8x?x?x4xf32>, memref<?x8x?x?x4x128xf32>, memref<?x512xbf16>
+}

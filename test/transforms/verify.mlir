@@ -245,3 +245,17 @@ evt.graph @too_few(%p: memref<?x?x3xf32>) {
   evt.call @cell(%p) grid(%n, %m, %c3) notify(%done[(i, j, k) -> ()]) : (memref<?x?x3xf32>)
   evt.call @corner(%p) grid(%c1) wait(%done[(i) -> ()]) : (memref<?x?x3xf32>)
 }
+
+// -----
+
+// What a graph says is immutable is not written by attention either.
+evt.device @merges(%m: memref<1x1x1x1x4xf32>, %a: memref<1x1x1x1x4x64xf32>, %o: memref<?x256xbf16>) grid(%i) {
+  // expected-note @below {{it is written here}}
+  evt.merge_parts %m, %m, %a[%i, %i] to %i parts of %i into %o[%i, %i]
+    : memref<1x1x1x1x4xf32>, memref<1x1x1x1x4x64xf32>, memref<?x256xbf16>
+}
+evt.graph @g(%m: memref<1x1x1x1x4xf32>, %a: memref<1x1x1x1x4x64xf32>, %o: memref<?x256xbf16> {evt.immutable}) {
+  %n = evt.symbol "n" (%o[0]) : memref<?x256xbf16>
+  // expected-error @below {{'merges' writes 'o', which is immutable}}
+  evt.call @merges(%m, %a, %o) grid(%n) : (memref<1x1x1x1x4xf32>, memref<1x1x1x1x4x64xf32>, memref<?x256xbf16>)
+}

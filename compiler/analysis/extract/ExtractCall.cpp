@@ -250,6 +250,43 @@ void CallExtractor::addMerge(Call &call, ir::MergeOp op) {
   }
 }
 
+void CallExtractor::addPartsAttention(Call &call, ir::AttendPartsOp op) {
+  auto add = [&](Value memory, bool write, std::vector<Side> sides) {
+    sides.resize(cast<MemRefType>(memory.getType()).getRank());
+    addAccess(call, op, memory, write, sides, call.waits.size(), write ? "writes" : "reads");
+  };
+  auto at = [&](Value index) { return point(values->of(index)); };
+  const int64_t rows = op.getRows();
+  add(op.getQ(), false,
+      {at(op.getToken()),
+       range(values->of(op.getColumn()), rows * cast<MemRefType>(op.getAcc().getType()).getDimSize(5))});
+  addAccess(call, op, op.getPages(), /*write=*/false, {at(op.getRequest()), Side{}}, call.waits.size(),
+            "reads the pages in");
+  // Pages are data: any slot of the head may be read.
+  add(op.getKeys(), false, {at(op.getLayer()), Side{}, at(op.getHead())});
+  add(op.getValues(), false, {at(op.getLayer()), Side{}, at(op.getHead())});
+  if (op.getSquares()) {
+    add(op.getSquares(), false, {at(op.getLayer()), Side{}, at(op.getHead())});
+    add(op.getQSquares(), false,
+        {at(op.getToken()),
+         range(values->of(op.getSquaresColumn()), rows * cast<MemRefType>(op.getSquares().getType()).getDimSize(3))});
+  }
+  for (Value memory : {op.getM(), op.getSum(), op.getAcc()})
+    add(memory, true, {at(op.getI()), at(op.getJ()), at(op.getS())});
+}
+
+void CallExtractor::addPartsMerge(Call &call, ir::MergePartsOp op) {
+  for (Value memory : {op.getM(), op.getSum(), op.getAcc()}) {
+    std::vector<Side> sides = {point(values->of(op.getI())), point(values->of(op.getJ()))};
+    sides.resize(cast<MemRefType>(memory.getType()).getRank());
+    addAccess(call, op, memory, /*write=*/false, sides, call.waits.size(), "reads");
+  }
+  auto acc = cast<MemRefType>(op.getAcc().getType());
+  addAccess(call, op, op.getTo(), /*write=*/true,
+            {point(values->of(op.getRow())), range(values->of(op.getColumn()), acc.getDimSize(4) * acc.getDimSize(5))},
+            call.waits.size(), "writes");
+}
+
 LogicalResult CallExtractor::checkMutable(Operation *write, Value memory) {
   ir::GraphOp graph = scope.signature.graph;
   auto argument = dyn_cast<BlockArgument>(values->memoryOf(memory));
@@ -272,6 +309,14 @@ LogicalResult CallExtractor::extractBody(Call &call) {
       addAttention(call, attend);
     } else if (auto merge = dyn_cast<ir::MergeOp>(step)) {
       addMerge(call, merge);
+    } else if (isa<ir::AttendPartsOp, ir::MergePartsOp>(step)) {
+      for (Value memory : ir::memoriesWritten(step))
+        if (failed(checkMutable(step, memory)))
+          return WalkResult::interrupt();
+      if (auto attend = dyn_cast<ir::AttendPartsOp>(step))
+        addPartsAttention(call, attend);
+      else
+        addPartsMerge(call, cast<ir::MergePartsOp>(step));
     } else if (auto read = dyn_cast<ir::ReadOp>(step)) {
       std::vector<Side> sides;
       for (Value index : read.getIndices())

@@ -48,6 +48,8 @@ private:
   template <typename AccessOp> void addTileAccess(Call &call, AccessOp at, bool write);
   void addAttention(Call &call, ir::AttendOp op);
   void addMerge(Call &call, ir::MergeOp op);
+  void addPartsAttention(Call &call, ir::AttendPartsOp op);
+  void addPartsMerge(Call &call, ir::MergePartsOp op);
   template <typename UseOp> std::vector<Side> sidesOf(UseOp use, bool wholeIsShape);
   std::string describe(llvm::StringRef what);
 

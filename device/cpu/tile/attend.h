@@ -146,4 +146,103 @@ void merge(Worker &w, float *merged, const Memory<float, 4> &m, const Memory<flo
   }
 }
 
+/// Rows of a query in memory, and the sums of squares that their norms' roots are found from.
+template <class T> struct QueryRows {
+  const Memory<T, 2> &memory;
+  std::int64_t token, column;
+  float scale;
+};
+struct QuerySquares {
+  const Memory<float, 2> &memory;
+  std::int64_t column;
+};
+
+namespace detail {
+
+/// Element (row, column) of a memory, 0 outside.
+template <class T> inline float element(const Memory<T, 2> &m, std::int64_t row, std::int64_t column) {
+  const bool inside = row >= 0 && row < m.dims[0] && column >= 0 && column < m.dims[1];
+  return inside ? (float)m.data[row * m.dims[1] + column] : 0.0f;
+}
+template <class T>
+inline void report_row(Worker &w, const Memory<T, 2> &m, bool write, std::int64_t row, std::int64_t column,
+                       std::int64_t columns) {
+  if (w.hooks) [[unlikely]] {
+    const std::int64_t offset[] = {row, column}, size[] = {1, columns};
+    report(w, m.id, write, m.dims, offset, size, 2);
+  }
+}
+inline void report_parts(Worker &w, const Memory<float, 5> &m, const Memory<float, 5> &sum, const Memory<float, 6> &acc,
+                         bool write, const std::int64_t (&offset)[6], const std::int64_t (&size)[6]) {
+  if (w.hooks) [[unlikely]] {
+    report(w, m.id, write, m.dims, offset, size, 5);
+    report(w, sum.id, write, sum.dims, offset, size, 5);
+    report(w, acc.id, write, acc.dims, offset, size, 6);
+  }
+}
+
+} // namespace detail
+
+/// evt.attend_parts. `Q` is QuerySquares or NoSquares, as `S` is Squares or NoSquares.
+template <std::int64_t R, std::int64_t D, std::int64_t Page, class T, class Q, class S>
+void attend_parts(Worker &w, const QueryRows<T> &query, const Q &query_squares, const Memory<T, 4> &keys,
+                  const Memory<T, 4> &values, const Memory<std::int32_t, 2> &pages, const S &squares,
+                  const CacheRow &at, std::int64_t begin, std::int64_t end, std::int64_t size,
+                  const Memory<float, 5> &m, const Memory<float, 5> &sum, const Memory<float, 6> &acc, std::int64_t i,
+                  std::int64_t j, std::int64_t s) {
+  if (i < 0 || i >= m.dims[0] || j < 0 || j >= m.dims[1] || s < 0 || s >= m.dims[2] || size < 1 || begin >= end)
+    return;
+  T rows[R * D];
+  float scales[R];
+  detail::report_row(w, query.memory, false, query.token, query.column, R * D);
+  for (std::int64_t e = 0; e < R * D; ++e)
+    rows[e] = T(detail::element(query.memory, query.token, query.column + e));
+  for (std::int64_t r = 0; r < R; ++r) {
+    scales[r] = query.scale;
+    if constexpr (!__is_same(Q, NoSquares)) {
+      const std::int64_t parts = squares.parts.dims[3];
+      detail::report_row(w, query_squares.memory, false, query.token, query_squares.column + r * parts, parts);
+      float all = 0;
+      for (std::int64_t p = 0; p < parts; ++p)
+        all += detail::element(query_squares.memory, query.token, query_squares.column + r * parts + p);
+      scales[r] *= evt::rsqrt(all / (float)D + squares.epsilon);
+    }
+  }
+  const std::int64_t first = ((i * m.dims[1] + j) * m.dims[2] + s) * m.dims[3];
+  for (std::int64_t k = 0; k < m.dims[3] && begin + k * size < end; ++k) {
+    const std::int64_t from = begin + k * size, to = least(from + size, end);
+    detail::report_parts(w, m, sum, acc, true, {i, j, s, k, 0, 0}, {1, 1, 1, 1, R, D});
+    attend<R, D, Page>(w, m.data + (first + k) * R, sum.data + (first + k) * R, acc.data + (first + k) * R * D, rows,
+                       scales, keys, values, pages, squares, at, from, to);
+  }
+}
+
+/// evt.merge_parts.
+template <std::int64_t R, std::int64_t D, class T>
+void merge_parts(Worker &w, const Memory<float, 5> &m, const Memory<float, 5> &sum, const Memory<float, 6> &acc,
+                 std::int64_t i, std::int64_t j, std::int64_t end, std::int64_t part, const Memory<T, 2> &to,
+                 std::int64_t row, std::int64_t column) {
+  if (i < 0 || i >= m.dims[0] || j < 0 || j >= m.dims[1] || row < 0 || row >= to.dims[0])
+    return;
+  const std::int64_t each = m.dims[3], first = (i * m.dims[1] + j) * m.dims[2] * each;
+  const std::int64_t parts = part < 1 ? 0 : least(ceildiv(end, part), m.dims[2] * each);
+  for (std::int64_t p = 0; w.hooks && p < parts; ++p)
+    detail::report_parts(w, m, sum, acc, false, {i, j, p / each, p % each, 0, 0}, {1, 1, 1, 1, R, D});
+  detail::report_row(w, to, true, row, column, R * D);
+  for (std::int64_t r = 0; r < R; ++r) {
+    float largest = -1e30f, total = 0, sums[D] = {};
+    for (std::int64_t p = 0; p < parts; ++p)
+      largest = most(largest, m.data[(first + p) * R + r]);
+    for (std::int64_t p = 0; p < parts; ++p) {
+      const float weight = evt::exp(m.data[(first + p) * R + r] - largest);
+      total = evt::fma(weight, sum.data[(first + p) * R + r], total);
+      for (std::int64_t d = 0; d < D; ++d)
+        sums[d] = evt::fma(weight, acc.data[((first + p) * R + r) * D + d], sums[d]);
+    }
+    for (std::int64_t d = 0; d < D; ++d)
+      if (const std::int64_t c = column + r * D + d; c >= 0 && c < to.dims[1])
+        to.data[row * to.dims[1] + c] = T(total == 0 ? 0.0f : sums[d] / total);
+  }
+}
+
 } // namespace evt::tile

@@ -29,6 +29,7 @@ struct CacheRow {
 
 /// Keys that were stored without the root of their norm: sums of squares of parts of what the norm is of.
 template <int Parts> struct Squares {
+  static constexpr int count = Parts;
   const Memory<float, 4> &parts;
   float epsilon;
 };

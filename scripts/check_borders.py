@@ -22,6 +22,7 @@ ALLOWED = {
     "device/cuda": ["device/common"],
     "runtime": ["include", ABI],
     "runtime/cuda": ["runtime", "include", ABI, "device/cuda/abi.h"],
+    "runtime/cuda/fake": ["runtime", "include", "device/common", "device/cuda/abi.h"],
     "compiler/ir": [],
     "compiler/layout": ["compiler/ir"],
     "compiler/analysis": ["compiler/ir", "compiler/layout"],

@@ -643,6 +643,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
       out.line("}");
     }
   }
+  out.line("EVT_PACK_KERNEL(", defaultEntry, "_pack)");
   kernel.source = out.take();
   kernel.packed = streams.packed;
   kernel.maps = streams.maps;

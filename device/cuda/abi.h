@@ -14,6 +14,9 @@
  *   grid  = `workers` blocks, which must all be resident at once (one wave),
  *   block = manifest `cuda.threads`, dynamic shared memory = manifest `cuda.shared_bytes`.
  * Regions are zero before the first launch and zero again after each launch that was not aborted.
+ *
+ * A cubin also holds `evt_kernel_pack`, which takes evt_cuda_pack by value: weights as they are in files, in the layout
+ * that the other kernels want. It is launched with any number of blocks, of EVT_PACK_THREADS threads each.
  */
 #ifndef EVT_DEVICE_CUDA_ABI_H
 #define EVT_DEVICE_CUDA_ABI_H
@@ -51,6 +54,24 @@ typedef struct evt_cuda_launch {
   int64_t inject_call; /* -1, or the call of the task whose notifies are dropped ... */
   int64_t inject_task; /* ... and its linear index */
 } evt_cuda_launch;
+
+/* Types of elements that can be packed. */
+#define EVT_PACK_BF16 0u
+#define EVT_PACK_F16 1u
+#define EVT_PACK_F32 2u
+
+#define EVT_PACK_THREADS 256u
+
+/* Whole rows of a matrix to be packed: device/common/pack.h says where their elements go. */
+typedef struct evt_cuda_pack {
+  const void *from; /* device: rows x columns elements, row-major */
+  void *to;         /* device: where the first of these rows' tiles is to lie; a multiple of 16 bytes, as `from` is */
+  uint32_t from_type, to_type;
+  uint32_t rows, columns;           /* multiples of the tile's; rows * columns below 2^31 */
+  uint32_t tile_rows, tile_columns; /* 1 x columns is row-major */
+  uint32_t blocks;                  /* of the launch */
+  uint32_t reserved;
+} evt_cuda_pack;
 
 #ifdef __cplusplus
 }

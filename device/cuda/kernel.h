@@ -6,6 +6,7 @@
 #include "device/common/types.h"
 #include "device/cuda/dynamic.h"
 #include "device/cuda/memory.h"
+#include "device/cuda/pack.h"
 #include "device/cuda/stream.h"
 #include "device/cuda/tile/attend_parts.h"
 #include "device/cuda/tile/matmul.h"

@@ -1,15 +1,18 @@
 // The C interface: every function turns exceptions into a code and a text, and nothing else.
 #include "evt/evt.h"
+#include "evt/memory.h"
 
 #include "runtime/Error.h"
 #include "runtime/launch/Program.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <string>
 
 using evt::runtime::Argument;
+using evt::runtime::Device;
 using evt::runtime::Error;
 using evt::runtime::LaunchOptions;
 using evt::runtime::Manifest;
@@ -121,6 +124,21 @@ namespace {
 template <typename Info> const Info *entry(const std::vector<Info> &list, uint32_t index) {
   return index < list.size() ? &list[index] : nullptr;
 }
+
+template <typename Body> evt_code onDevice(evt_program *program, Body &&body) {
+  return guarded([&] {
+    require(program != nullptr, "program is null");
+    body(program->program.device());
+  });
+}
+template <typename Make> evt_code made(evt_program *program, void **result, Make &&make) {
+  return onDevice(program, [&](Device &device) {
+    require(result != nullptr, "pointer to the result is null");
+    *result = nullptr;
+    *result = make(device);
+  });
+}
+
 template <typename Info> uint32_t count(const std::vector<Info> &list) { return static_cast<uint32_t>(list.size()); }
 } // namespace
 
@@ -162,6 +180,98 @@ evt_code evt_program_launch(evt_program *program, const evt_value *values, uint3
     require(program != nullptr, "program is null");
     require(values != nullptr || count == 0, "array of argument values is null");
     program->program.launch({values, count}, fromC(options));
+  });
+}
+
+DLDevice evt_program_device(const evt_program *program) {
+  return const_cast<evt_program *>(program)->program.device().place();
+}
+
+evt_code evt_program_prepare(evt_program *program, const evt_value *values, uint32_t count,
+                             const evt_launch_options *options) {
+  return guarded([&] {
+    require(program != nullptr, "program is null");
+    require(values != nullptr || count == 0, "array of argument values is null");
+    program->program.prepare({values, count}, fromC(options));
+  });
+}
+
+evt_code evt_program_finish(evt_program *program, void *stream) {
+  return guarded([&] {
+    require(program != nullptr, "program is null");
+    program->program.finish(stream);
+  });
+}
+
+evt_code evt_program_pack(evt_program *program, uint32_t argument, void *to, const void *from, DLDataType from_type,
+                          int64_t first_row, int64_t rows, int64_t columns, void *stream) {
+  return onDevice(program, [&](Device &device) {
+    const std::vector<Argument> &arguments = program->program.manifest().arguments;
+    require(argument < arguments.size(), "number of the argument is out of range");
+    device.pack({arguments[argument], to, from, from_type, first_row, rows, columns}, stream);
+  });
+}
+
+evt_code evt_memory_allocate(evt_program *program, uint64_t bytes, void **memory) {
+  return made(program, memory, [&](Device &device) { return device.allocate(bytes); });
+}
+evt_code evt_memory_free(evt_program *program, void *memory) {
+  return onDevice(program, [&](Device &device) { device.free(memory); });
+}
+evt_code evt_memory_allocate_host(evt_program *program, uint64_t bytes, void **memory) {
+  return made(program, memory, [&](Device &device) { return device.allocateHost(bytes); });
+}
+evt_code evt_memory_free_host(evt_program *program, void *memory) {
+  return onDevice(program, [&](Device &device) { device.freeHost(memory); });
+}
+evt_code evt_memory_copy(evt_program *program, void *to, const void *from, uint64_t bytes, evt_copy kind,
+                         void *stream) {
+  return onDevice(program, [&](Device &device) { device.copy(to, from, bytes, kind, stream); });
+}
+evt_code evt_memory_fill(evt_program *program, void *to, uint8_t value, uint64_t bytes, void *stream) {
+  return onDevice(program, [&](Device &device) { device.fill(to, value, bytes, stream); });
+}
+evt_code evt_memory_used(evt_program *program, evt_memory_use *use, uint64_t size) {
+  return guarded([&] {
+    require(program != nullptr, "program is null");
+    require(use != nullptr, "pointer to the use of memory is null");
+    const evt_memory_use now = program->program.memoryUsed();
+    std::memcpy(use, &now, std::min<size_t>(size, sizeof now));
+  });
+}
+
+evt_code evt_stream_create(evt_program *program, void **stream) {
+  return made(program, stream, [](Device &device) { return device.createStream(); });
+}
+evt_code evt_stream_destroy(evt_program *program, void *stream) {
+  return guarded([&] {
+    require(program != nullptr, "program is null");
+    program->program.destroyStream(stream);
+  });
+}
+evt_code evt_stream_synchronize(evt_program *program, void *stream) {
+  return onDevice(program, [&](Device &device) { device.synchronize(stream); });
+}
+evt_code evt_stream_wait(evt_program *program, void *stream, void *event) {
+  return onDevice(program, [&](Device &device) { device.streamWait(stream, event); });
+}
+
+evt_code evt_event_create(evt_program *program, void **event) {
+  return made(program, event, [](Device &device) { return device.createEvent(); });
+}
+evt_code evt_event_destroy(evt_program *program, void *event) {
+  return onDevice(program, [&](Device &device) { device.destroyEvent(event); });
+}
+evt_code evt_event_record(evt_program *program, void *event, void *stream) {
+  return onDevice(program, [&](Device &device) { device.record(event, stream); });
+}
+evt_code evt_event_wait(evt_program *program, void *event) {
+  return onDevice(program, [&](Device &device) { device.wait(event); });
+}
+evt_code evt_event_elapsed(evt_program *program, void *begin, void *end, double *seconds) {
+  return onDevice(program, [&](Device &device) {
+    require(seconds != nullptr, "pointer to the seconds is null");
+    *seconds = device.elapsed(begin, end);
   });
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/cuda/CudaBackend.h"
 
+#include "runtime/cuda/CudaDevice.h"
 #include "runtime/cuda/Driver.h"
 #include "runtime/cuda/Session.h"
 
@@ -21,7 +22,7 @@ void keepForever(std::unique_ptr<Session> session) {
 class CudaBackend : public Backend {
 public:
   CudaBackend(const Artifact &artifact, const std::string &library)
-      : session_(std::make_unique<Session>(artifact, library)) {}
+      : session_(std::make_unique<Session>(artifact, library)), device_(*session_) {}
   ~CudaBackend() override {
     if (session_->abandoned())
       keepForever(std::move(session_));
@@ -34,9 +35,12 @@ public:
   LaunchStats launch(Binding binding, const LaunchOptions &options, evt_schedule schedule) override {
     return session_->launch(binding, options, schedule);
   }
+  void finish(void *stream) override { session_->finish(static_cast<Stream>(stream)); }
+  Device &device() override { return device_; }
 
 private:
   std::unique_ptr<Session> session_;
+  CudaDevice device_;
 };
 
 } // namespace

@@ -92,6 +92,13 @@ void DeviceWorkspace::zeroRegions(const Manifest &manifest, Stream stream) {
       regions_[r].zero(regions_[r].capacity(), stream);
 }
 
+size_t DeviceWorkspace::bytes(const std::vector<DeviceBlock> &blocks) {
+  size_t sum = 0;
+  for (const DeviceBlock &block : blocks)
+    sum += block.capacity();
+  return sum;
+}
+
 std::vector<Address> DeviceWorkspace::addresses(const std::vector<DeviceBlock> &blocks) {
   std::vector<Address> list;
   for (const DeviceBlock &block : blocks)

@@ -52,7 +52,12 @@ public:
   std::vector<Address> buffers() const { return addresses(buffers_); }
   std::vector<Address> regions() const { return addresses(regions_); }
 
+  // How much it has allocated.
+  size_t bufferBytes() const { return bytes(buffers_); }
+  size_t regionBytes() const { return bytes(regions_); }
+
 private:
+  static size_t bytes(const std::vector<DeviceBlock> &blocks);
   static std::vector<Address> addresses(const std::vector<DeviceBlock> &blocks);
 
   const Gpu *gpu_;

@@ -82,6 +82,7 @@ Driver::Driver(const std::string &library) {
   plain(StreamCreate, "cuStreamCreate");
   second(StreamDestroy, "cuStreamDestroy");
   plain(StreamSynchronize, "cuStreamSynchronize");
+  plain(StreamWaitEvent, "cuStreamWaitEvent");
   plain(StreamIsCapturing, "cuStreamIsCapturing");
   second(StreamBeginCapture, "cuStreamBeginCapture");
   plain(StreamEndCapture, "cuStreamEndCapture");
@@ -94,6 +95,7 @@ Driver::Driver(const std::string &library) {
   second(EventDestroy, "cuEventDestroy");
   plain(EventRecord, "cuEventRecord");
   plain(EventQuery, "cuEventQuery");
+  plain(EventSynchronize, "cuEventSynchronize");
   plain(EventElapsedTime, "cuEventElapsedTime");
 
   auto init = reinterpret_cast<Result (*)(unsigned)>(dlsym(handle, "cuInit"));

@@ -146,6 +146,7 @@ public:
   Entry<Stream *, unsigned> StreamCreate;
   Entry<Stream> StreamDestroy;
   Entry<Stream> StreamSynchronize;
+  Entry<Stream, Event, unsigned> StreamWaitEvent;
   Entry<Stream, unsigned *> StreamIsCapturing;
   Entry<Stream, int> StreamBeginCapture;
   Entry<Stream, Graph *> StreamEndCapture;
@@ -158,6 +159,7 @@ public:
   Entry<Event> EventDestroy;
   Entry<Event, Stream> EventRecord;
   Entry<Event> EventQuery;
+  Entry<Event> EventSynchronize;
   Entry<float *, Event, Event> EventElapsedTime;
 
   // "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory"

@@ -50,6 +50,9 @@ KernelImage::KernelImage(const Gpu &gpu, const Artifact &artifact)
       for (size_t schedule = 0; schedule < scheduleNames.size(); ++schedule)
         if (manifest.schedules[schedule].supported)
           prepare(manifest, path, variant, schedule);
+    if (driver.ModuleGetFunction.raw(&pack_, module_, (manifest.entry + "_pack").c_str()) != Result::success)
+      pack_ = nullptr;
+    graph_ = manifest.graph;
     defaultWorkers_ = gpu.multiprocessors();
     mostWorkers_ = blocksPerMultiprocessor_ * gpu.multiprocessors();
   } catch (...) {
@@ -119,6 +122,22 @@ void KernelImage::launch(evt_schedule schedule, unsigned workers, const Shapes &
   void *arguments[] = {const_cast<uint64_t *>(parameters.data())};
   gpu_.driver().LaunchKernel(functions_[variant][schedule], workers, 1u, 1u, block.threads, 1u, 1u, block.sharedBytes,
                              stream, static_cast<void **>(arguments), static_cast<void **>(nullptr));
+}
+
+// A block for every piece that its threads take at once, up to so many that all SMs are busy.
+void KernelImage::pack(evt_cuda_pack rows, Stream stream) const {
+  if (!pack_)
+    throw Error(EVT_ERROR_INCOMPATIBLE, "artifact of graph '" + graph_ +
+                                            "' has no kernel that packs weights: compile it again with this version");
+  if (rows.rows == 0)
+    return;
+  constexpr unsigned blocksEach = 16; // an SM
+  const uint64_t pieces = std::max<uint64_t>(uint64_t(rows.rows) * rows.columns / 8, 1);
+  const uint64_t wanted = (pieces + EVT_PACK_THREADS - 1) / EVT_PACK_THREADS;
+  rows.blocks = static_cast<uint32_t>(std::min<uint64_t>(wanted, uint64_t(blocksEach) * gpu_.multiprocessors()));
+  void *arguments[] = {&rows};
+  gpu_.driver().LaunchKernel(pack_, rows.blocks, 1u, 1u, EVT_PACK_THREADS, 1u, 1u, 0u, stream,
+                             static_cast<void **>(arguments), static_cast<void **>(nullptr));
 }
 
 } // namespace evt::runtime::cuda

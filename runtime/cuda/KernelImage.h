@@ -2,6 +2,7 @@
 #ifndef EVT_RUNTIME_CUDA_KERNELIMAGE_H
 #define EVT_RUNTIME_CUDA_KERNELIMAGE_H
 
+#include "device/cuda/abi.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/artifact/Shapes.h"
 #include "runtime/cuda/Gpu.h"
@@ -33,6 +34,9 @@ public:
   void launch(evt_schedule schedule, unsigned workers, const Shapes &shapes, std::span<const uint64_t> parameters,
               Stream stream) const;
 
+  // Throws Error (incompatible) if the artifact has no kernel for it. `blocks` is filled in.
+  void pack(evt_cuda_pack rows, Stream stream) const;
+
 private:
   void prepare(const Manifest &manifest, const std::string &path, size_t variant, size_t schedule);
   // The first variant that lacks no call which has tasks. Throws Error (artifact) if there is none.
@@ -43,6 +47,8 @@ private:
   Module module_ = nullptr;
   // Of each variant, those of the schedules the artifact supports.
   std::vector<std::array<Function, scheduleNames.size()>> functions_;
+  Function pack_ = nullptr; // null in artifacts that have none
+  std::string graph_;
   unsigned blocksPerMultiprocessor_ = 0, defaultWorkers_ = 0, mostWorkers_ = 0;
 };
 

@@ -49,6 +49,7 @@ public:
   Address fault() const { return control_.address() + faultOffset; }
   Address status() const { return control_.address() + statusOffset; }
 
+  size_t reportBytes() const { return control_.capacity(); }
   // In the stream.
   void zeroReport(Stream stream);
   // By the side stream, whatever runs on the others.

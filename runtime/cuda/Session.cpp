@@ -189,6 +189,10 @@ void Session::reportEarlier(Caller &caller, Stream stream) {
   if (!caller.binding || now - caller.looked < lookInterval || isCapturing(stream))
     return;
   caller.looked = now;
+  report(caller, stream);
+}
+
+void Session::report(Caller &caller, Stream stream) {
   if (caller.lane->readAbort(on_->signals) == EVT_ABORT_NONE)
     return;
   gpu_.driver().StreamSynchronize(stream);
@@ -205,6 +209,36 @@ void Session::reportEarlier(Caller &caller, Stream stream) {
   gpu_.driver().StreamSynchronize(stream);
   caller.binding.reset();
   throw Error(isStall(report.abort) ? EVT_ERROR_STUCK : EVT_ERROR_FAULT, "an earlier launch on this stream: " + text);
+}
+
+void Session::finish(Stream stream) {
+  checkUsable();
+  Gpu::Scope scope(gpu_);
+  gpu_.driver().StreamSynchronize(stream);
+  if (auto found = on_->callers.find(stream); found != on_->callers.end() && found->second.binding)
+    report(found->second, stream);
+}
+
+void Session::forget(Stream stream) {
+  auto found = on_->callers.find(stream);
+  if (found == on_->callers.end())
+    return;
+  if (found->second.captured)
+    on_->orphans.push_back(std::move(found->second));
+  else
+    gpu_.driver().StreamSynchronize(stream);
+  on_->callers.erase(found);
+}
+
+void Session::addUse(evt_memory_use &use) const {
+  auto add = [&](const Lane &lane) {
+    use.workspace += lane.workspace.bufferBytes();
+    use.counters += lane.workspace.regionBytes() + lane.reportBytes();
+  };
+  add(on_->lane);
+  for (const auto &[stream, caller] : on_->callers)
+    if (caller.lane)
+      add(*caller.lane);
 }
 
 } // namespace evt::runtime::cuda

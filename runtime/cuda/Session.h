@@ -7,6 +7,7 @@
 #ifndef EVT_RUNTIME_CUDA_SESSION_H
 #define EVT_RUNTIME_CUDA_SESSION_H
 
+#include "evt/memory.h"
 #include "runtime/cuda/KernelImage.h"
 #include "runtime/cuda/Lane.h"
 #include "runtime/launch/Backend.h"
@@ -42,6 +43,16 @@ public:
   unsigned workersOf(const LaunchOptions &options) const { return on_->image.checkedWorkers(options.workers); }
   LaunchStats launch(const Binding &binding, const LaunchOptions &options, evt_schedule schedule);
 
+  // Waits for the launches on a caller's stream. Throws Error: fault or stuck if one of them went wrong.
+  void finish(Stream stream);
+  // The stream is about to be destroyed: what its launches shared is freed, after them.
+  void forget(Stream stream);
+  // Adds what the workspaces take.
+  void addUse(evt_memory_use &use) const;
+
+  const Gpu &gpu() const { return gpu_; }
+  const KernelImage &image() const { return on_->image; }
+
   // A kernel did not leave when told to: it still uses the session's memory, which must never be freed.
   bool abandoned() const { return abandoned_; }
 
@@ -66,6 +77,7 @@ private:
     std::vector<DeviceBlock> copies; // of host tensors, one for each tensor argument
     DeviceBlock done, records;
     std::map<Stream, Caller> callers;
+    std::vector<Caller> orphans; // whose stream is gone, but which a graph may launch on
   };
   friend class SynchronousLaunch;
 
@@ -76,6 +88,7 @@ private:
   void makeRoom(Caller &caller, const Shapes &shapes, Stream stream);
   LaunchStats launchOn(Stream stream, const Request &request);
   void reportEarlier(Caller &caller, Stream stream);
+  void report(Caller &caller, Stream stream);
 
   const Manifest &manifest_;
   std::shared_ptr<const Kernel> kernel_; // describes the graph

@@ -7,6 +7,7 @@
 
 #include "runtime/artifact/Artifact.h"
 #include "runtime/launch/Binding.h"
+#include "runtime/launch/Device.h"
 #include "runtime/launch/LaunchOptions.h"
 
 #include <functional>
@@ -29,6 +30,11 @@ public:
   // Launches what prepare has just returned for the same options; the options' general part was checked. Throws Error:
   // option before anything ran, fault or stuck after.
   virtual LaunchStats launch(Binding binding, const LaunchOptions &options, evt_schedule schedule) = 0;
+
+  // Waits for the launches on a stream. Throws Error: fault or stuck if one of them went wrong.
+  virtual void finish(void *stream) = 0;
+
+  virtual Device &device() = 0;
 };
 
 // Makes the backend of a program, which outlives it and whose artifact this is.

@@ -52,6 +52,9 @@ public:
     return binding;
   }
 
+  void finish(void *) override {} // a launch has ended when it returns
+  Device &device() override { return *device_; }
+
   unsigned workersOf(const LaunchOptions &options) const override {
     if (options.workers > mostWorkers)
       refuse("workers is " + std::to_string(options.workers) + ", required at most " + std::to_string(mostWorkers));
@@ -120,6 +123,7 @@ private:
     }
   }
 
+  std::unique_ptr<Device> device_ = makeHostDevice();
   const Manifest &manifest_; // the program's
   std::shared_ptr<const Kernel> kernel_;
   std::shared_ptr<Workspace> workspace_ = std::make_shared<Workspace>();

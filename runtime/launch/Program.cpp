@@ -48,9 +48,24 @@ std::unique_ptr<Backend> makeBackend(const Artifact &artifact) {
 Program::Program(Artifact artifact, const BackendFactory &factory)
     : artifact_(std::move(artifact)), backend_(factory(artifact_)) {}
 
-Binding Program::prepare(std::span<const evt_value> values) {
+Binding Program::prepare(std::span<const evt_value> values, const LaunchOptions &options) {
   std::lock_guard lock(mutex_);
-  return backend_->prepare(values, {});
+  return backend_->prepare(values, options);
+}
+
+void Program::finish(void *stream) {
+  std::lock_guard lock(mutex_);
+  backend_->finish(stream);
+}
+
+evt_memory_use Program::memoryUsed() {
+  std::lock_guard lock(mutex_);
+  return device().used();
+}
+
+void Program::destroyStream(void *stream) {
+  std::lock_guard lock(mutex_);
+  device().destroyStream(stream);
 }
 
 ScheduleChoice Program::choiceFor(const Binding &binding, const LaunchOptions &options) {

@@ -36,7 +36,15 @@ public:
   const std::string &directory() const { return artifact_.directory; }
 
   // Checks arguments and makes room for a launch without running anything. Throws like launch.
-  Binding prepare(std::span<const evt_value> values);
+  Binding prepare(std::span<const evt_value> values, const LaunchOptions &options = {});
+
+  // Waits for the launches on a stream. Throws Error: fault or stuck if one of them went wrong.
+  void finish(void *stream);
+
+  // The device it runs on. Its functions but these may be called while another thread launches.
+  Device &device() { return backend_->device(); }
+  evt_memory_use memoryUsed();
+  void destroyStream(void *stream);
 
   // The schedule that a launch with the schedule "auto" takes, and why. Throws like launch.
   ScheduleChoice choose(std::span<const evt_value> values, const LaunchOptions &options = {});

@@ -539,28 +539,32 @@ int cuEventDestroy_v2(void *event) {
 int cuEventRecord(void *event, void *stream) {
   ENTER("cuEventRecord");
   FakeEvent *recorded = static_cast<FakeEvent *>(event);
-  {
-    std::lock_guard lock(recorded->mutex);
-    recorded->recorded = false;
-  }
-  streamOf(stream)->add([recorded] {
-    std::lock_guard lock(recorded->mutex);
-    recorded->recorded = true;
-    recorded->time =
-        static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+  streamOf(stream)->add([recorded, record = recorded->begin()] {
+    recorded->complete(record, static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                                     std::chrono::nanoseconds(1)));
   });
+  return success;
+}
+int cuStreamWaitEvent(void *stream, void *event, unsigned) {
+  ENTER("cuStreamWaitEvent");
+  FakeEvent *awaited = static_cast<FakeEvent *>(event);
+  streamOf(stream)->add([awaited, record = awaited->last()] { awaited->wait(record); });
   return success;
 }
 int cuEventQuery(void *event) {
   ENTER("cuEventQuery");
-  FakeEvent *asked = static_cast<FakeEvent *>(event);
-  std::lock_guard lock(asked->mutex);
-  return asked->recorded ? success : notReady;
+  return static_cast<FakeEvent *>(event)->isOver() ? success : notReady;
+}
+int cuEventSynchronize(void *event) {
+  ENTER("cuEventSynchronize");
+  FakeEvent *awaited = static_cast<FakeEvent *>(event);
+  awaited->wait(awaited->last());
+  return success;
 }
 int cuEventElapsedTime(float *milliseconds, void *begin, void *end) {
   ENTER("cuEventElapsedTime");
   *milliseconds = static_cast<float>(
-      static_cast<double>(static_cast<FakeEvent *>(end)->time - static_cast<FakeEvent *>(begin)->time) / 1e6);
+      static_cast<double>(static_cast<FakeEvent *>(end)->time() - static_cast<FakeEvent *>(begin)->time()) / 1e6);
   return success;
 }
 

@@ -7,6 +7,7 @@
 #ifndef EVT_RUNTIME_CUDA_FAKE_FAKEKERNEL_H
 #define EVT_RUNTIME_CUDA_FAKE_FAKEKERNEL_H
 
+#include "device/common/pack.h"
 #include "device/cuda/abi.h"
 #include "runtime/cuda/fake/FakeCuda.h"
 #include "runtime/testdata/HandWritten.h"
@@ -88,6 +89,15 @@ inline void runBlock(const void *parameters, uint32_t block, size_t memories, si
   worker(&launch, block);
 }
 
+// The same code as on a GPU, a block being one thread.
+inline void packRows(const void *parameters, uint32_t block) {
+  evt_cuda_pack pack;
+  std::memcpy(&pack, parameters, sizeof pack);
+  pack.from = onHost(pack.from);
+  pack.to = onHost(pack.to);
+  evt::pack(pack, block, pack.blocks);
+}
+
 } // namespace fakecuda
 
 #define FAKE_CUDA_ENTRY(name, memories, symbols, regions)                                                              \
@@ -101,6 +111,11 @@ inline void runBlock(const void *parameters, uint32_t block, size_t memories, si
 #define FAKE_CUDA_KERNEL(memories, symbols, regions)                                                                   \
   FAKE_CUDA_ENTRY(evt_kernel_static, memories, symbols, regions)                                                       \
   FAKE_CUDA_ENTRY(evt_kernel_ticket, memories, symbols, regions)                                                       \
-  FAKE_CUDA_ENTRY(evt_kernel_dynamic, memories, symbols, regions)
+  FAKE_CUDA_ENTRY(evt_kernel_dynamic, memories, symbols, regions)                                                      \
+  extern "C" void evt_kernel_pack(const void *parameters, uint32_t block) { fakecuda::packRows(parameters, block); }   \
+  extern "C" {                                                                                                         \
+  extern const uint32_t evt_kernel_pack_parameter_bytes;                                                               \
+  const uint32_t evt_kernel_pack_parameter_bytes = sizeof(evt_cuda_pack);                                              \
+  }
 
 #endif

@@ -57,10 +57,43 @@ private:
   std::thread thread_; // last: it uses the others
 };
 
-struct FakeEvent {
-  std::mutex mutex;
-  bool recorded = true; // an event that was never recorded counts as over
-  uint64_t time = 0;    // nanoseconds
+// Records are counted, since what waits for an event waits for the record that was the last one when it was put there.
+class FakeEvent {
+public:
+  // The number of a new record, which is over when `complete` has been called for it.
+  uint64_t begin() {
+    std::lock_guard lock(mutex_);
+    return ++begun_;
+  }
+  void complete(uint64_t record, uint64_t nanoseconds) {
+    {
+      std::lock_guard lock(mutex_);
+      done_ = record;
+      time_ = nanoseconds;
+    }
+    changed_.notify_all();
+  }
+  uint64_t last() {
+    std::lock_guard lock(mutex_);
+    return begun_;
+  }
+  void wait(uint64_t record) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return done_ >= record; });
+  }
+  bool isOver() { // one that was never recorded is
+    std::lock_guard lock(mutex_);
+    return done_ == begun_;
+  }
+  uint64_t time() {
+    std::lock_guard lock(mutex_);
+    return time_;
+  }
+
+private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t begun_ = 0, done_ = 0, time_ = 0;
 };
 
 } // namespace fakecuda

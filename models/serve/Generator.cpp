@@ -1,6 +1,7 @@
 #include "models/serve/Generator.h"
 
 #include <algorithm>
+#include <exception>
 #include <stdexcept>
 
 namespace evt::models {
@@ -11,9 +12,21 @@ Generator::Generator(StepRunner &runner, int64_t mostTokens)
     freePages.push_back(static_cast<int32_t>(page));
 }
 
+Generator::~Generator() {
+  try {
+    for (const Flight &flight : flights)
+      runner.wait(flight.step);
+  } catch (const std::exception &) {
+    // It will be said to whoever enqueues next.
+  }
+}
+
+/// What the host knows of it; otherwise the step before has chosen it, in the request's row.
 int32_t Generator::Running::token(int64_t position) const {
-  const auto at = static_cast<size_t>(position);
-  return at < request.prompt.size() ? request.prompt[at] : answer.tokens[at - request.prompt.size()];
+  if (position < promptLength())
+    return request.prompt[static_cast<size_t>(position)];
+  const auto at = static_cast<size_t>(position - promptLength());
+  return at < answer.tokens.size() ? answer.tokens[at] : StepBatch::chosen(row);
 }
 
 /// The last token of an answer is never looked at again, so it needs no position.
@@ -43,70 +56,97 @@ void Generator::admit() {
     const auto count = static_cast<size_t>(pagesOf(waiting.front()));
     if (freePages.size() < count)
       return;
-    Running next;
-    next.request = std::move(waiting.front());
-    next.pages.assign(freePages.end() - static_cast<std::ptrdiff_t>(count), freePages.end());
-    next.answer.id = next.request.id;
+    auto next = std::make_shared<Running>();
+    next->request = std::move(waiting.front());
+    next->pages.assign(freePages.end() - static_cast<std::ptrdiff_t>(count), freePages.end());
+    next->answer.id = next->request.id;
     freePages.resize(freePages.size() - count);
     waiting.pop_front();
     running.push_back(std::move(next));
   }
 }
 
-std::vector<GenerateAnswer> Generator::step() {
+/// No further step has the request: its pages are free for others.
+void Generator::leave(Running &request) {
+  freePages.insert(freePages.end(), request.pages.begin(), request.pages.end());
+  std::erase_if(running, [&](const std::shared_ptr<Running> &each) { return each.get() == &request; });
+}
+
+bool Generator::enqueue() {
   admit();
-  StepBatch batch;
-  std::vector<size_t> in;
   // Decoding first: a chunk of a prompt must not hold it up.
   int64_t room = mostTokens;
   std::vector<int64_t> share(running.size());
   for (size_t r = 0; r < running.size(); ++r)
-    if (running[r].known() - running[r].done == 1)
+    if (running[r]->left() == 1)
       share[r] = 1, --room;
   for (size_t r = 0; r < running.size(); ++r)
     if (!share[r]) {
-      share[r] = std::min(running[r].known() - running[r].done, room);
+      share[r] = std::min(running[r]->left(), room);
       room -= share[r];
     }
+  StepBatch batch;
+  Flight flight{};
   for (size_t r = 0; r < running.size(); ++r) {
     if (!share[r])
       continue;
+    Running &request = *running[r];
     std::vector<int32_t> tokens;
     for (int64_t i = 0; i < share[r]; ++i)
-      tokens.push_back(running[r].token(running[r].done + i));
-    batch.add(tokens, static_cast<int32_t>(running[r].done), running[r].pages);
-    in.push_back(r);
+      tokens.push_back(request.token(request.done + i));
+    batch.add(tokens, static_cast<int32_t>(request.done), request.pages);
+    request.done += share[r];
+    request.row = static_cast<int32_t>(flight.rows.size());
+    const bool isAnswer = request.done >= request.promptLength(); // otherwise the rest of its prompt is still to come
+    request.asked += isAnswer;
+    flight.rows.emplace_back(running[r], isAnswer);
   }
-  if (in.empty())
-    return {};
-  runner.step(batch);
+  if (flight.rows.empty())
+    return false;
+  flight.step = runner.enqueue(batch);
+  for (const auto &[request, isAnswer] : flight.rows)
+    if (request->asked == request->request.mostTokens)
+      leave(*request);
+  flights.push_back(std::move(flight));
   ++steps_;
   tokens_ += static_cast<int64_t>(batch.tokens.size());
+  return true;
+}
 
+std::vector<GenerateAnswer> Generator::harvest() {
+  const Flight flight = std::move(flights.front());
+  flights.pop_front();
+  const std::span<const int32_t> chosen = runner.wait(flight.step);
   const std::vector<int64_t> &eos = runner.model().eos;
-  std::vector<bool> isDone(running.size());
-  for (size_t i = 0; i < in.size(); ++i) {
-    Running &r = running[in[i]];
-    r.done += share[in[i]];
-    if (r.done < r.known())
-      continue; // the rest of its prompt is still to come
-    const int32_t token = runner.next()[i];
-    r.answer.tokens.push_back(token);
-    r.answer.endedAtEos = r.request.endsAtEos && std::find(eos.begin(), eos.end(), token) != eos.end();
-    isDone[in[i]] = r.answer.endedAtEos || static_cast<int64_t>(r.answer.tokens.size()) == r.request.mostTokens;
-  }
   std::vector<GenerateAnswer> answers;
-  std::vector<Running> left;
-  for (size_t r = 0; r < running.size(); ++r) {
-    if (!isDone[r]) {
-      left.push_back(std::move(running[r]));
+  for (size_t i = 0; i < flight.rows.size(); ++i) {
+    const auto &[request, isAnswer] = flight.rows[i];
+    if (request->hasEnded) {
+      ++dropped_;
       continue;
     }
-    freePages.insert(freePages.end(), running[r].pages.begin(), running[r].pages.end());
-    answers.push_back(std::move(running[r].answer));
+    if (!isAnswer)
+      continue;
+    GenerateAnswer &answer = request->answer;
+    answer.tokens.push_back(chosen[i]);
+    ++generated_;
+    answer.endedAtEos = request->request.endsAtEos && std::find(eos.begin(), eos.end(), chosen[i]) != eos.end();
+    const bool isFull = static_cast<int64_t>(answer.tokens.size()) == request->request.mostTokens;
+    request->hasEnded = answer.endedAtEos || isFull;
+    if (!request->hasEnded)
+      continue;
+    if (request->asked < request->request.mostTokens)
+      leave(*request);
+    answers.push_back(std::move(answer));
   }
-  running = std::move(left);
   return answers;
+}
+
+std::vector<GenerateAnswer> Generator::step() {
+  const bool isEnqueued = enqueue();
+  if (flights.empty() || (isEnqueued && static_cast<int64_t>(flights.size()) < runner.ahead()))
+    return {};
+  return harvest();
 }
 
 } // namespace evt::models

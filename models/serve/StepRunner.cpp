@@ -1,8 +1,6 @@
 #include "models/serve/StepRunner.h"
 
-#include "models/config/Rope.h"
 #include "models/config/Splits.h"
-#include "models/weights/StepWeights.h"
 
 #include <algorithm>
 #include <cstring>
@@ -12,7 +10,11 @@
 namespace evt::models {
 namespace {
 
-constexpr DLDataType f32Type{2, 32, 1}, bf16Type{4, 16, 1}, i32Type{0, 32, 1};
+constexpr int64_t usuallyAhead = 4; // on a GPU: more than the host needs, which enqueues a step in a tenth of its time
+constexpr int64_t usualBlocks = 132; // of a launch, an H200's; what attention is divided by, and no result depends on
+constexpr size_t rowAlignment = 256 / sizeof(int32_t);
+
+size_t aligned(int64_t rows) { return (static_cast<size_t>(rows) + rowAlignment - 1) / rowAlignment * rowAlignment; }
 
 } // namespace
 
@@ -27,9 +29,64 @@ void StepBatch::add(std::span<const int32_t> newTokens, int32_t position, std::v
   pages.push_back(std::move(itsPages));
 }
 
+/// What follows from a batch and the cache.
+struct StepRunner::Lists {
+  std::vector<int32_t> tokens; // with something in place of those that the host does not know
+  std::vector<int32_t> slots, pages;
+  std::vector<int32_t> outputs; // which request's logits a token's are, or -1
+  int64_t columns = 1, longest = 1;
+};
+
+/// Every table of a step: here a new one is added.
+std::vector<StepTable> StepRunner::tablesOf(const StepBatch &batch, const Lists &lists) {
+  const auto tokens = static_cast<int64_t>(batch.tokens.size()), requests = static_cast<int64_t>(batch.last.size());
+  return {
+      {"tokens", lists.tokens.data(), {tokens}, i32Type},
+      {"positions", batch.positions.data(), {tokens}, i32Type},
+      {"requests", batch.requests.data(), {tokens}, i32Type},
+      {"slots", lists.slots.data(), {tokens}, i32Type},
+      {"pages", lists.pages.data(), {requests, lists.columns}, i32Type},
+      {"outputs", lists.outputs.data(), {tokens}, i32Type},
+      {"last", batch.last.data(), {requests}, i32Type},
+  };
+}
+
 StepRunner::StepRunner(const std::string &artifact, const ModelConfig &model, const Checkpoint &checkpoint,
                        const Options &options)
-    : model_(model), options_(options), program_(artifact) {
+    : model_(model), options_(options), program_(artifact), device_(evt_program_device(program_.get())),
+      launches_(program_), uploads_(program_), readings_(program_),
+      tables_(program_, uploads_, launches_, static_cast<size_t>((options.ahead ? options.ahead : usuallyAhead) + 2)) {
+  auto sinceBegin = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); };
+  if (!options_.ahead)
+    options_.ahead = isOnGpu() ? usuallyAhead : 1;
+  readLimits(artifact);
+  for (int64_t i = 0; i < options_.ahead + 2; ++i)
+    flights_.push_back({Event(program_), Event(program_), Event(program_), Event(program_)});
+  checkArguments(artifact);
+  times_.artifact = sinceBegin();
+  arrays_ = loadWeights(program_, model_, checkpoint, options_.load, loaded_);
+  addCache();
+  for (const auto &[name, array] : arrays_)
+    tensors_[name] = array.tensor(device_);
+  const size_t row = aligned(mostRequests_) * sizeof(int32_t);
+  chosenMemory_ = DeviceMemory(program_, row * flights_.size());
+  chosenCopies_ = HostMemory(program_, row * flights_.size());
+  nothingChosen_ = HostMemory(program_, row);
+  std::memset(nothingChosen_.data(), 0xff, row);
+  logitsMemory_ = DeviceMemory(program_, static_cast<size_t>(mostRequests_ * model_.vocabulary) * sizeof(float));
+  if (isOnGpu())
+    reserve();
+  launches_.synchronize();
+  times_.room = sinceBegin() - times_.artifact - loaded_.seconds;
+}
+
+// Nothing is given back while something in a stream uses it.
+StepRunner::~StepRunner() {
+  for (const Stream *stream : {&launches_, &uploads_, &readings_})
+    evt_stream_synchronize(program_.get(), stream->get());
+}
+
+void StepRunner::readLimits(const std::string &artifact) {
   int64_t ignored = 0;
   for (const evt_symbol_info *symbol : program_.symbols()) {
     const std::string name = symbol->name;
@@ -41,18 +98,31 @@ StepRunner::StepRunner(const std::string &artifact, const ModelConfig &model, co
   }
   if (!pageSlots_ || !mostTokens_ || !mostRequests_ || !mostColumns_)
     throw std::invalid_argument("'" + artifact + "' is not a step: a model's is compiled with 'evt compile MODEL'");
-  addWeights(checkpoint);
-  addCache();
+  if (options_.mostTokens > 0)
+    mostTokens_ = std::min(mostTokens_, options_.mostTokens);
+  if (options_.mostRequests > 0)
+    mostRequests_ = std::min(mostRequests_, options_.mostRequests);
+}
+
+/// Before anything large is read: the program has the arguments of this model's step, with its shapes.
+void StepRunner::checkArguments(const std::string &artifact) const {
+  std::map<std::string, std::vector<int64_t>> shapes = stepShapes(model_);
+  const int64_t slots = options_.pages * pageSlots_;
+  for (const char *name : {"keys", "values"})
+    shapes[name] = {model_.layers, slots, model_.kvHeads, model_.headDim};
+  if (model_.hasQkNorm)
+    shapes["key_squares"] = {model_.layers, slots, model_.kvHeads, model_.headDim / 16};
+  std::vector<std::string> ofABatch = {"logits", "next", "splits", "share", "page_size"};
+  for (const StepTable &table : tablesOf({}, {}))
+    ofABatch.push_back(table.name);
   for (const evt_argument_info *info : program_.arguments()) {
     const std::string name = info->name;
-    static const char *const ofABatch[] = {"tokens", "positions", "requests", "slots",  "pages", "outputs",
-                                           "last",   "logits",    "next",     "splits", "share", "page_size"};
-    if (std::find(std::begin(ofABatch), std::end(ofABatch), name) != std::end(ofABatch))
+    if (std::find(ofABatch.begin(), ofABatch.end(), name) != ofABatch.end())
       continue;
-    auto found = arrays_.find(name);
-    if (found == arrays_.end())
+    auto found = shapes.find(name);
+    if (found == shapes.end())
       throw std::invalid_argument("'" + artifact + "' is not a step of this model: it has an argument '" + name + "'");
-    const std::vector<int64_t> &shape = found->second.shape;
+    const std::vector<int64_t> &shape = found->second;
     bool fits = info->rank == shape.size();
     for (uint32_t d = 0; fits && d < info->rank; ++d) {
       const std::string dim = info->dims[d];
@@ -65,47 +135,44 @@ StepRunner::StepRunner(const std::string &artifact, const ModelConfig &model, co
   }
 }
 
-void StepRunner::addWeights(const Checkpoint &checkpoint) {
-  for (const StepArgument &argument : stepArguments(model_)) {
-    const bool isNorm = argument.name.find("norm") != std::string::npos;
-    const ElementType type = isNorm ? ElementType::f32 : ElementType::bf16;
-    // The last norm is one more row of those before attention, since the layer before writes what each of them reads.
-    const bool isLast = argument.name == "final_norm";
-    Array &array = arrays_[isLast ? "attn_norm" : argument.name];
-    const size_t begin = array.bytes.size(), size = argument.elements() * (isNorm ? 4 : 2);
-    array.bytes.resize(begin + size);
-    assemble(checkpoint, argument, type, std::span(array.bytes).subspan(begin));
-    if (isLast) {
-      ++array.shape[0];
-      continue;
-    }
-    array.shape = argument.shape;
-    array.type = isNorm ? f32Type : bf16Type;
-  }
-  std::vector<float> frequencies;
-  for (double f : ropeFrequencies(model_))
-    frequencies.push_back(static_cast<float>(f));
-  Array &array = arrays_["frequencies"];
-  array.bytes.resize(frequencies.size() * sizeof(float));
-  std::memcpy(array.bytes.data(), frequencies.data(), array.bytes.size());
-  array.shape = {static_cast<int64_t>(frequencies.size())};
-  array.type = f32Type;
-}
-
 void StepRunner::addCache() {
   const int64_t slots = options_.pages * pageSlots_;
   auto add = [&](const char *name, int64_t columns, DLDataType type) {
-    Array &array = arrays_[name];
-    array.shape = {model_.layers, slots, model_.kvHeads, columns};
-    array.type = type;
-    // What nobody wrote must not matter: NaN.
-    array.bytes.assign(static_cast<size_t>(model_.layers * slots * model_.kvHeads * columns * type.bits / 8),
-                       std::byte{0xff});
+    const auto bytes = static_cast<size_t>(model_.layers * slots * model_.kvHeads * columns * type.bits / 8);
+    StepArray &array =
+        arrays_[name] = {DeviceMemory(program_, bytes), {model_.layers, slots, model_.kvHeads, columns}, type};
+    launches_.fill(array.memory.data(), 0xff, bytes); // what nobody wrote must not matter: NaN
+    cacheBytes_ += bytes;
   };
   add("keys", model_.headDim, bf16Type);
   add("values", model_.headDim, bf16Type);
   if (model_.hasQkNorm)
     add("key_squares", model_.headDim / 16, f32Type);
+}
+
+/// Makes room for the largest steps, so that none has to stop others for it.
+void StepRunner::reserve() {
+  for (int64_t tokens : {std::min<int64_t>(8, mostTokens_), mostTokens_}) {
+    StepBatch batch;
+    const int64_t requests = std::min(mostRequests_, tokens);
+    const std::vector<int32_t> pages(static_cast<size_t>(std::min(mostColumns_, options_.pages)));
+    for (int64_t r = 0; r < requests; ++r)
+      batch.add(std::vector<int32_t>(static_cast<size_t>(r ? 1 : tokens - requests + 1)), 0, pages);
+    std::fill(batch.positions.begin(), batch.positions.end(), 0);
+    Lists lists = listsOf(batch);
+    std::map<std::string, const DLTensor *> given;
+    for (const StepTable &table : tablesOf(batch, lists))
+      given[table.name] = &tables_.put(table);
+    int64_t logitsShape[] = {requests, model_.vocabulary};
+    DLTensor logits{logitsMemory_.get(), device_, 2, f32Type, logitsShape, nullptr, 0};
+    DLTensor next{chosenMemory_.get(), device_, 1, i32Type, logitsShape, nullptr, 0};
+    given["logits"] = &logits;
+    given["next"] = &next;
+    const std::vector<evt_value> values = valuesOf(given, splitFor(mostColumns_ * pageSlots_, tokens));
+    evt_launch_options options = EVT_LAUNCH_OPTIONS_INIT;
+    options.stream = launches_.get();
+    detail::check(evt_program_prepare(program_.get(), values.data(), static_cast<uint32_t>(values.size()), &options));
+  }
 }
 
 void StepRunner::check(const StepBatch &batch) const {
@@ -117,9 +184,10 @@ void StepRunner::check(const StepBatch &batch) const {
   if (static_cast<int64_t>(count) > mostTokens_ || static_cast<int64_t>(batch.last.size()) > mostRequests_)
     refuse(std::to_string(count) + " tokens of " + std::to_string(batch.last.size()) + " requests, at most " +
            std::to_string(mostTokens_) + " of " + std::to_string(mostRequests_));
+  const auto before = static_cast<int32_t>(steps_ ? flights_[flightOf(steps_ - 1)].rows : 0);
   for (size_t t = 0; t < count; ++t) {
     const std::string token = "token " + std::to_string(t);
-    if (batch.tokens[t] < 0 || batch.tokens[t] >= model_.vocabulary)
+    if (batch.tokens[t] < StepBatch::chosen(before - 1) || batch.tokens[t] >= model_.vocabulary)
       refuse(token + " is number " + std::to_string(batch.tokens[t]) + " of " + std::to_string(model_.vocabulary));
     if (batch.requests[t] < 0 || static_cast<size_t>(batch.requests[t]) >= batch.pages.size())
       refuse(token + " is of request " + std::to_string(batch.requests[t]) + " of " +
@@ -135,76 +203,155 @@ void StepRunner::check(const StepBatch &batch) const {
       refuse("a request's last token is number " + std::to_string(row));
 }
 
-void StepRunner::step(const StepBatch &batch) {
-  check(batch);
-  const size_t count = batch.tokens.size(), rows = batch.last.size();
-  std::vector<int32_t> slots(count);
-  int64_t longest = 1;
-  size_t columns = 1;
+StepRunner::Lists StepRunner::listsOf(const StepBatch &batch) const {
+  Lists lists;
+  for (int32_t token : batch.tokens)
+    lists.tokens.push_back(std::max(token, 0));
   for (const std::vector<int32_t> &pages : batch.pages)
-    columns = std::max(columns, pages.size());
-  std::vector<int32_t> pages(rows * columns, -1);
-  for (size_t r = 0; r < rows; ++r)
-    std::copy(batch.pages[r].begin(), batch.pages[r].end(), pages.begin() + static_cast<std::ptrdiff_t>(r * columns));
-  for (size_t t = 0; t < count; ++t) {
+    lists.columns = std::max(lists.columns, static_cast<int64_t>(pages.size()));
+  for (const std::vector<int32_t> &pages : batch.pages) {
+    lists.pages.insert(lists.pages.end(), pages.begin(), pages.end());
+    lists.pages.resize(lists.pages.size() + static_cast<size_t>(lists.columns) - pages.size(), -1);
+  }
+  for (size_t t = 0; t < batch.tokens.size(); ++t) {
     const int64_t position = batch.positions[t];
     const auto page = batch.pages[static_cast<size_t>(batch.requests[t])][static_cast<size_t>(position / pageSlots_)];
-    slots[t] = static_cast<int32_t>(page * pageSlots_ + position % pageSlots_);
-    longest = std::max(longest, position + 1);
+    lists.slots.push_back(static_cast<int32_t>(page * pageSlots_ + position % pageSlots_));
+    lists.longest = std::max(lists.longest, position + 1);
   }
-  std::vector<int32_t> outputs(count, -1); // which request's logits a token's are
-  for (size_t r = 0; r < rows; ++r)
-    outputs[static_cast<size_t>(batch.last[r])] = static_cast<int32_t>(r);
-  logits_.assign(rows * static_cast<size_t>(model_.vocabulary), 0);
-  next_.assign(rows, -1);
-
-  struct Given {
-    const void *data;
-    std::vector<int64_t> shape;
-    DLDataType type;
-  };
-  const auto tokens = static_cast<int64_t>(count), requests = static_cast<int64_t>(rows);
-  std::map<std::string, Given> given = {
-      {"tokens", {batch.tokens.data(), {tokens}, i32Type}},
-      {"positions", {batch.positions.data(), {tokens}, i32Type}},
-      {"requests", {batch.requests.data(), {tokens}, i32Type}},
-      {"slots", {slots.data(), {tokens}, i32Type}},
-      {"pages", {pages.data(), {requests, static_cast<int64_t>(columns)}, i32Type}},
-      {"outputs", {outputs.data(), {tokens}, i32Type}},
-      {"last", {batch.last.data(), {requests}, i32Type}},
-      {"logits", {logits_.data(), {requests, model_.vocabulary}, f32Type}},
-      {"next", {next_.data(), {requests}, i32Type}},
-  };
-  for (const auto &[name, array] : arrays_)
-    given.insert({name, {array.bytes.data(), array.shape, array.type}});
-
-  const Split split = splitOf(longest, tokens * model_.kvHeads,
-                              options_.workers ? options_.workers : std::thread::hardware_concurrency());
-  std::vector<evt_value> values;
-  std::vector<DLTensor> tensors;
-  tensors.reserve(given.size());
-  for (const evt_argument_info *info : program_.arguments()) {
-    if (info->kind == EVT_ARGUMENT_INDEX) {
-      const std::string_view name = info->name;
-      values.push_back(index(name == "splits" ? split.tasks : name == "share" ? split.share : pageSlots_));
-      continue;
-    }
-    Given &g = given.at(info->name);
-    tensors.push_back({const_cast<void *>(g.data),
-                       {kDLCPU, 0},
-                       static_cast<int32_t>(g.shape.size()),
-                       g.type,
-                       g.shape.data(),
-                       nullptr,
-                       0});
-    values.push_back(tensor(tensors.back()));
-  }
-  program_.launch(values, {.schedule = options_.schedule, .workers = options_.workers});
+  lists.outputs.assign(batch.tokens.size(), -1);
+  for (size_t r = 0; r < batch.last.size(); ++r)
+    lists.outputs[static_cast<size_t>(batch.last[r])] = static_cast<int32_t>(r);
+  return lists;
 }
 
-std::span<const float> StepRunner::logits(size_t request) const {
+Split StepRunner::splitFor(int64_t positions, int64_t tokens) const {
+  const int64_t workers = options_.workers ? options_.workers
+                          : isOnGpu()      ? usualBlocks
+                                           : std::max(1u, std::thread::hardware_concurrency());
+  return splitOf(positions, tokens * model_.kvHeads, workers);
+}
+
+int32_t *StepRunner::chosenOnDevice(int64_t step) const {
+  return reinterpret_cast<int32_t *>(chosenMemory_.data()) + flightOf(step) * aligned(mostRequests_);
+}
+
+int32_t *StepRunner::chosenOnHost(int64_t step) const {
+  return reinterpret_cast<int32_t *>(chosenCopies_.data()) + flightOf(step) * aligned(mostRequests_);
+}
+
+/// Copies the tokens that the step before chose to their places among this one's, runs of neighbours at once.
+void StepRunner::gather(const DLTensor &tokens, const StepBatch &batch) {
+  const int32_t *from = chosenOnDevice(steps_ - 1);
+  auto *to = static_cast<int32_t *>(tokens.data);
+  for (size_t begin = 0, end; begin < batch.tokens.size(); begin = end) {
+    end = begin + 1;
+    if (batch.tokens[begin] >= 0)
+      continue;
+    while (end < batch.tokens.size() && batch.tokens[end] < 0 && batch.tokens[end] == batch.tokens[end - 1] - 1)
+      ++end;
+    launches_.copy(to + begin, from + (-1 - batch.tokens[begin]), (end - begin) * sizeof(int32_t), EVT_COPY_ON_DEVICE);
+  }
+}
+
+std::vector<evt_value> StepRunner::valuesOf(const std::map<std::string, const DLTensor *> &given,
+                                            const Split &split) const {
+  std::vector<evt_value> values;
+  for (const evt_argument_info *info : program_.arguments()) {
+    const std::string_view name = info->name;
+    if (info->kind == EVT_ARGUMENT_INDEX)
+      values.push_back(index(name == "splits" ? split.tasks : name == "share" ? split.share : pageSlots_));
+    else
+      values.push_back(tensor(given.count(info->name) ? *given.at(info->name) : tensors_.at(info->name)));
+  }
+  return values;
+}
+
+int64_t StepRunner::enqueue(const StepBatch &batch) {
+  check(batch);
+  if (steps_ - waited_ >= options_.ahead)
+    wait(steps_ - options_.ahead);
+  const int64_t step = steps_;
+  Flight &flight = flights_[flightOf(step)];
+  const Lists lists = listsOf(batch);
+  const size_t rows = batch.last.size();
+  const auto unknown = static_cast<size_t>(
+      std::count_if(batch.tokens.begin(), batch.tokens.end(), [](int32_t token) { return token < 0; }));
+  // Decoding goes on with the same requests in the same rows: the tokens that were chosen are the next ones, in place.
+  bool isAsChosen = unknown == batch.tokens.size() && unknown == flights_[flightOf(step - 1 + (step == 0))].rows;
+  for (size_t t = 0; isAsChosen && t < batch.tokens.size(); ++t)
+    isAsChosen = batch.tokens[t] == StepBatch::chosen(static_cast<int32_t>(t));
+
+  std::map<std::string, const DLTensor *> given;
+  int64_t shape[] = {static_cast<int64_t>(rows), model_.vocabulary}, count = static_cast<int64_t>(batch.tokens.size());
+  DLTensor chosenBefore{isAsChosen ? chosenOnDevice(step - 1) : nullptr, device_, 1, i32Type, &count, nullptr, 0};
+  for (const StepTable &table : tablesOf(batch, lists)) {
+    if (table.name == "tokens" && isAsChosen)
+      given[table.name] = &chosenBefore;
+    else
+      given[table.name] = &tables_.put(table, table.name == "tokens" && unknown > 0);
+  }
+  uploads_.copy(chosenOnDevice(step), nothingChosen_.data(), rows * sizeof(int32_t), EVT_COPY_TO_DEVICE);
+  flight.uploaded.record(uploads_.get());
+  launches_.waitFor(flight.uploaded);
+  if (unknown && !isAsChosen)
+    gather(*given.at("tokens"), batch);
+
+  DLTensor logits{logitsMemory_.get(), device_, 2, f32Type, shape, nullptr, 0};
+  DLTensor next{chosenOnDevice(step), device_, 1, i32Type, shape, nullptr, 0};
+  given["logits"] = &logits;
+  given["next"] = &next;
+  flight.started.record(launches_.get());
+  program_.launch(valuesOf(given, splitFor(lists.longest, count)),
+                  {.schedule = options_.schedule, .workers = options_.workers, .stream = launches_.get()});
+  flight.done.record(launches_.get());
+  flight.rows = rows;
+  ++steps_;
+
+  readings_.waitFor(flight.done);
+  readings_.copy(chosenOnHost(step), chosenOnDevice(step), rows * sizeof(int32_t), EVT_COPY_TO_HOST);
+  flight.read.record(readings_.get());
+  return step;
+}
+
+std::span<const int32_t> StepRunner::wait(int64_t step) {
+  if (step >= steps_ || step < steps_ - static_cast<int64_t>(flights_.size()))
+    throw std::invalid_argument("step " + std::to_string(step) + " is not in flight");
+  Flight &flight = flights_[flightOf(step)];
+  flight.read.wait();
+  const std::span<const int32_t> chosen(chosenOnHost(step), flight.rows);
+  // A launch that was given up leaves rows as they were.
+  if (std::find(chosen.begin(), chosen.end(), -1) != chosen.end()) {
+    detail::check(evt_program_finish(program_.get(), launches_.get()));
+    throw std::runtime_error("step " + std::to_string(step) + " chose no token");
+  }
+  if (step >= waited_) {
+    waited_ = step + 1;
+    deviceSeconds_ += flight.started.secondsTo(flight.done);
+  }
+  return chosen;
+}
+
+void StepRunner::step(const StepBatch &batch) {
+  const std::span<const int32_t> chosen = wait(enqueue(batch));
+  next_.assign(chosen.begin(), chosen.end());
+}
+
+std::span<const float> StepRunner::logits(size_t request) {
   const auto columns = static_cast<size_t>(model_.vocabulary);
-  return std::span(logits_).subspan(request * columns, columns);
+  logits_.resize(static_cast<size_t>(mostRequests_) * columns);
+  const size_t begin = request * columns;
+  readings_.copy(logits_.data() + begin, reinterpret_cast<float *>(logitsMemory_.data()) + begin,
+                 columns * sizeof(float), EVT_COPY_TO_HOST);
+  readings_.synchronize();
+  return std::span(logits_).subspan(begin, columns);
+}
+
+StepRunner::MemoryUse StepRunner::memoryUsed() const {
+  evt_memory_use use{};
+  detail::check(evt_memory_used(program_.get(), &use, sizeof use));
+  return {loaded_.arrays, cacheBytes_, use.workspace + logitsMemory_.bytes(),
+          use.counters + chosenMemory_.bytes() + tables_.deviceBytes(), use.total - use.free};
 }
 
 } // namespace evt::models

@@ -55,6 +55,8 @@ std::optional<Checkpoint::Tensors> Checkpoint::map(const std::string &fileName, 
       Tensor &tensor = tensors[stored.name];
       static_cast<TensorType &>(tensor) = stored;
       tensor.data = file.bytes().subspan(stored.offset, stored.bytes());
+      tensor.file = files_.size();
+      tensor.offset = stored.offset;
     }
     files_.push_back(std::move(file));
     fileNames_.push_back(fileName);

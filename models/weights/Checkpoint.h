@@ -27,6 +27,8 @@ class Checkpoint {
 public:
   struct Tensor : TensorType {
     std::span<const std::byte> data; // in the mapped file; need not be aligned
+    size_t file = 0;                 // which of the checkpoint's, and where in it the tensor begins
+    uint64_t offset = 0;
   };
   using Tensors = std::map<std::string, Tensor, std::less<>>; // by name
 
@@ -39,6 +41,10 @@ public:
   const Tensors &tensors() const { return tensors_; }
   /// nullptr if there is none.
   const Tensor *find(std::string_view name) const;
+  /// Copies bytes of a tensor from `begin` on. May be called by several threads. Throws Problems.
+  void read(const Tensor &tensor, uint64_t begin, std::span<std::byte> out) const {
+    files_[tensor.file].read(tensor.offset + begin, out);
+  }
 
 private:
   Checkpoint() = default;

@@ -12,7 +12,7 @@
 
 namespace evt::models {
 
-MappedFile::MappedFile(const std::string &path) {
+MappedFile::MappedFile(const std::string &path) : path_(path) {
   auto fail = [&] { throw Problems(path, std::string("cannot be read: ") + std::strerror(errno)); };
   int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0)
@@ -28,22 +28,41 @@ MappedFile::MappedFile(const std::string &path) {
     memory = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
     error = memory == MAP_FAILED ? errno : 0;
   }
-  close(file);
   if (error) {
+    close(file);
     errno = error;
     fail();
   }
+  file_ = file;
   bytes_ = {static_cast<const std::byte *>(memory), static_cast<size_t>(status.st_size)};
 }
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty())
     munmap(const_cast<std::byte *>(bytes_.data()), bytes_.size());
+  if (file_ >= 0)
+    close(file_);
 }
 
-MappedFile::MappedFile(MappedFile &&other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+void MappedFile::read(uint64_t offset, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    const ssize_t got = pread(file_, out.data(), out.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got <= 0)
+      throw Problems(path_, "cannot be read at byte " + std::to_string(offset) + ": " +
+                                (got ? std::strerror(errno) : "the file ends there"));
+    out = out.subspan(static_cast<size_t>(got));
+    offset += static_cast<uint64_t>(got);
+  }
+}
+
+MappedFile::MappedFile(MappedFile &&other) noexcept
+    : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)), bytes_(std::exchange(other.bytes_, {})) {}
 
 MappedFile &MappedFile::operator=(MappedFile &&other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(file_, other.file_);
   std::swap(bytes_, other.bytes_);
   return *this;
 }

@@ -4,6 +4,7 @@
 #define EVT_MODELS_WEIGHTS_MAPPEDFILE_H
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -18,8 +19,13 @@ public:
   MappedFile &operator=(MappedFile &&other) noexcept;
 
   std::span<const std::byte> bytes() const { return bytes_; }
+  /// Copies the bytes from `offset` on, all of which must be there: faster than reading them where they are mapped, if
+  /// each is looked at once. Throws Problems.
+  void read(uint64_t offset, std::span<std::byte> out) const;
 
 private:
+  std::string path_;
+  int file_ = -1;
   std::span<const std::byte> bytes_;
 };
 

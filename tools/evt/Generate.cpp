@@ -6,21 +6,25 @@
 #include "models/weights/Checkpoint.h"
 #include "tools/evt/Failure.h"
 #include "tools/evt/Log.h"
+#include "tools/evt/ProgressLine.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <set>
+#include <sstream>
+#include <unistd.h>
 
 namespace evt::tool {
 namespace {
 
 struct GenerateOptions {
-  std::string folder, artifact, input = "-", output = "-", schedule;
-  int64_t pages = 256, batchTokens = 0, workers = 0;
+  std::string folder, artifact, input = "-", output = "-", schedule, report;
+  int64_t pages = 256, batchTokens = 0, batchRequests = 0, workers = 0, ahead = 0;
 };
 
 [[noreturn]] void refuse(const std::string &message) { throw Failure(ExitCode::wrongInput, message); }
@@ -54,52 +58,152 @@ models::GenerateRequest requestOf(const std::string &line, const std::string &wh
   return request;
 }
 
-class Phases {
-public:
-  /// Ends the phase that was running.
-  void end(const char *name) {
-    const auto now = std::chrono::steady_clock::now();
-    logStep(name, std::chrono::duration<double>(now - last).count());
-    last = now;
-  }
+using Clock = std::chrono::steady_clock;
 
-private:
-  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
-};
+double secondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-void generate(const GenerateOptions &options) {
-  Phases phases;
+/// How long this process has been there, to a hundredth of a second; 0 where the system does not say.
+double secondsOfProcess() {
+  std::ifstream file("/proc/self/stat");
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+  std::string field;
+  for (int i = 3; i <= 22; ++i) // the 22nd is when it began, after the system did
+    fields >> field;
+  timespec now{};
+  if (!fields || clock_gettime(CLOCK_BOOTTIME, &now) != 0)
+    return 0;
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 -
+         std::stod(field) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+/// Bytes of the host's memory that this process has.
+uint64_t residentBytes() {
+  std::ifstream file("/proc/self/statm");
+  uint64_t all = 0, resident = 0;
+  file >> all >> resident;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::vector<models::GenerateRequest> readRequests(const std::string &input) {
   std::ifstream file;
-  if (options.input != "-") {
-    file.open(options.input);
+  if (input != "-") {
+    file.open(input);
     if (!file)
-      refuse("cannot read '" + options.input + "'");
+      refuse("cannot read '" + input + "'");
   }
-  std::istream &in = options.input == "-" ? std::cin : file;
+  std::istream &in = input == "-" ? std::cin : file;
   std::vector<models::GenerateRequest> requests;
   std::set<std::string> ids;
   std::string line;
   for (int64_t number = 1; std::getline(in, line); ++number) {
     if (line.find_first_not_of(" \t\r") == std::string::npos)
       continue;
-    requests.push_back(requestOf(line, options.input + ":" + std::to_string(number)));
+    requests.push_back(requestOf(line, input + ":" + std::to_string(number)));
     if (!ids.insert(requests.back().id).second)
-      refuse(options.input + ":" + std::to_string(number) + ": there are two requests '" + requests.back().id + "'");
+      refuse(input + ":" + std::to_string(number) + ": there are two requests '" + requests.back().id + "'");
   }
-  phases.end("read requests");
+  return requests;
+}
 
+/// What a run took, for people at level info and for programs as a file of JSON.
+class Account {
+public:
+  void phase(const char *name, double seconds) {
+    logStep(name, seconds);
+    json_["phases"][name] = seconds;
+  }
+
+  void loaded(const models::StepRunner &runner) {
+    const models::LoadReport &load = runner.loaded();
+    phase("load artifact", runner.times().artifact);
+    phase("read and pack", load.seconds);
+    phase("make room", runner.times().room);
+    json_["load"] = {{"bytes", load.bytes}, {"seconds", load.seconds}, {"pack_seconds", load.packSeconds}};
+    const double gigabytes = static_cast<double>(load.bytes) * 1e-9;
+    logInfo(fmt::format("weights: {:.2f} GB at {:.1f} GB/s{}", gigabytes, gigabytes / load.seconds,
+                        load.packSeconds > 0 ? fmt::format("; the GPU packed for {:.3f} s", load.packSeconds) : ""));
+  }
+
+  void firstToken(const models::StepRunner &runner) {
+    const double all = secondsOfProcess(), weights = runner.loaded().seconds;
+    json_["first_token"] = all;
+    logInfo(fmt::format("first token {:.2f} s after the process began: {:.2f} s for weights, {:.2f} s for all else",
+                        all, weights, all - weights));
+  }
+
+  /// Memory after some steps, to be compared with that at the end: whatever grows with steps is a leak.
+  void settled(const models::StepRunner &runner, int64_t step) {
+    json_["settled"] = {{"step", step}, {"resident", residentBytes()}, {"device", runner.memoryUsed().device}};
+  }
+
+  void ended(const models::StepRunner &runner, const models::Generator &generator, double seconds) {
+    const models::StepRunner::MemoryUse use = runner.memoryUsed();
+    const auto steps = static_cast<double>(std::max<int64_t>(generator.steps(), 1));
+    logStep(fmt::format("{} tokens in {} steps", generator.tokens(), generator.steps()), seconds);
+    logInfo(fmt::format(
+        "answers: {} tokens, {:.1f} a second; a step took {:.3f} ms{}", generator.generated(),
+        static_cast<double>(generator.generated()) / seconds, seconds / steps * 1e3,
+        runner.isOnGpu() ? fmt::format(", of which the GPU {:.3f}", runner.deviceSeconds() / steps * 1e3) : ""));
+    if (runner.isOnGpu())
+      logInfo(
+          fmt::format("GPU memory: weights {:.1f} MB, cache {:.1f}, activations {:.1f}, other {:.1f}; in use on the "
+                      "GPU, with the driver's own: {:.1f}",
+                      static_cast<double>(use.weights) * 1e-6, static_cast<double>(use.cache) * 1e-6,
+                      static_cast<double>(use.activations) * 1e-6, static_cast<double>(use.other) * 1e-6,
+                      static_cast<double>(use.device) * 1e-6));
+    json_["steps"] = generator.steps();
+    json_["tokens"] = generator.tokens();
+    json_["generated"] = generator.generated();
+    json_["dropped"] = generator.dropped();
+    json_["seconds"] = seconds;
+    json_["device_seconds"] = runner.deviceSeconds();
+    json_["table_copies"] = runner.tableCopies();
+    json_["memory"] = {{"weights", use.weights}, {"cache", use.cache},   {"activations", use.activations},
+                       {"other", use.other},     {"device", use.device}, {"resident", residentBytes()}};
+  }
+
+  void write(const std::string &path) const {
+    std::ofstream to(path);
+    to << json_.dump(2) << "\n";
+    if (!to.flush())
+      refuse("cannot write '" + path + "'");
+  }
+
+private:
+  nlohmann::ordered_json json_;
+};
+
+void generate(const GenerateOptions &options) {
+  Account account;
+  account.phase("start", secondsOfProcess());
+  Clock::time_point begin = Clock::now();
+  std::vector<models::GenerateRequest> requests = readRequests(options.input);
+  account.phase("read requests", secondsSince(begin));
+
+  begin = Clock::now();
   const models::ModelConfig model = models::readModelConfig(options.folder + "/" + models::configFileName);
   const models::Checkpoint checkpoint = models::openCheckpoint(options.folder, model);
+  account.phase("open weights", secondsSince(begin));
+
+  models::StepRunner::Options running{.pages = options.pages,
+                                      .schedule = options.schedule,
+                                      .workers = static_cast<uint32_t>(options.workers),
+                                      .mostTokens = options.batchTokens,
+                                      .mostRequests = static_cast<int64_t>(std::max<size_t>(requests.size(), 1)),
+                                      .ahead = options.ahead};
+  if (options.batchRequests > 0)
+    running.mostRequests = std::min(running.mostRequests, options.batchRequests);
+  running.load.progress = [line = std::make_shared<ProgressLine>()](uint64_t done, uint64_t total) {
+    (*line)(done, total);
+  };
   std::optional<models::StepRunner> runner;
   try {
-    runner.emplace(options.artifact, model, checkpoint,
-                   models::StepRunner::Options{.pages = options.pages,
-                                               .schedule = options.schedule,
-                                               .workers = static_cast<uint32_t>(options.workers)});
+    runner.emplace(options.artifact, model, checkpoint, running);
   } catch (const std::invalid_argument &error) {
     refuse(error.what());
   }
-  phases.end("load and read weights");
+  account.loaded(*runner);
 
   models::Generator generator(*runner, options.batchTokens);
   try {
@@ -115,7 +219,9 @@ void generate(const GenerateOptions &options) {
       refuse("cannot write '" + options.output + "'");
   }
   std::ostream &out = options.output == "-" ? std::cout : to;
-  const auto begin = std::chrono::steady_clock::now();
+  begin = Clock::now();
+  constexpr int64_t settled = 500; // steps after which nothing should need more memory
+  bool isFirst = true;
   while (!generator.isIdle()) {
     for (const models::GenerateAnswer &answer : generator.step())
       out << nlohmann::ordered_json{{"id", answer.id},
@@ -124,13 +230,19 @@ void generate(const GenerateOptions &options) {
                  .dump()
           << "\n"
           << std::flush;
-    if (generator.steps() == 1)
-      phases.end("first step");
+    if (isFirst && generator.generated() > 0) {
+      account.phase("first step", secondsSince(begin));
+      account.firstToken(*runner);
+      isFirst = false;
+    }
+    if (generator.steps() == settled)
+      account.settled(*runner, settled);
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  logStep(fmt::format("{} tokens in {} steps", generator.tokens(), generator.steps()), seconds);
+  account.ended(*runner, generator, secondsSince(begin));
   if (!out)
     throw Failure(ExitCode::wrongInput, "cannot write '" + options.output + "'");
+  if (!options.report.empty())
+    account.write(options.report);
 }
 
 } // namespace
@@ -140,16 +252,16 @@ void addGenerate(Commands &commands) {
   CLI::App *command = commands.add(
       "generate", "continue token sequences with a model",
       "Reads requests, a line of JSON each, and continues their tokens with the most likely ones. Requests join and "
-      "leave "
-      "a running batch; prompts are taken in chunks. The model's folder has its config.json and its weights; the "
-      "artifact is "
-      "its step, compiled for the cpu by 'evt compile'. Answers are written, a line of JSON each, as they are "
-      "complete. "
-      "Times from the start to the first step are shown on a terminal or with --log-level info.\n\n"
+      "leave a running batch; prompts are taken in chunks. The model's folder has its config.json and its weights; the "
+      "artifact is its step, compiled by 'evt compile', and runs where it was compiled for: on the CPU, or on a GPU "
+      "with --target cuda. Nothing is compiled or captured here. Answers are written, a line of JSON each, as they are "
+      "complete. Times, from the start of the process to the last token, are shown on a terminal or with --log-level "
+      "info.\n\n"
       "A request: {\"id\": \"a\", \"tokens\": [1, 17, 4], \"max_tokens\": 16, \"ignore_eos\": false}; the last two may "
       "be left out. "
       "Its answer: {\"id\": \"a\", \"tokens\": [9, 2], \"finish\": \"eos\"}.",
       {"evt compile models/tiny -o tiny.evt && evt generate models/tiny --artifact tiny.evt --in requests.jsonl",
+       "evt compile models/tiny -o gpu.evt --target cuda && evt generate models/tiny --artifact gpu.evt --in r.jsonl",
        "echo '{\"id\": 1, \"tokens\": [5, 6, 7]}' | evt generate models/tiny --artifact tiny.evt"},
       [options] { generate(*options); });
   command->add_option("MODEL", options->folder, "the model's folder")->required();
@@ -168,9 +280,21 @@ void addGenerate(Commands &commands) {
                    "the most tokens of a step; 0 is as many as it was compiled for")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  command
+      ->add_option("--batch-requests", options->batchRequests,
+                   "the most requests of a step; 0 is as many as it was compiled for")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--ahead", options->ahead,
+                   "steps in flight before the tokens of the oldest are looked at; 0 is 4 on a GPU, 1 on the CPU")
+      ->check(CLI::Range(int64_t(0), int64_t(64)))
+      ->capture_default_str();
+  command->add_option("--report", options->report, "write times and memory as JSON")->type_name("FILE");
   command->add_option("--schedule", options->schedule, "static, ticket or dynamic")
       ->check(CLI::IsMember({"static", "ticket", "dynamic"}));
-  command->add_option("--workers", options->workers, "how many threads; 0 is one for each CPU")
+  command
+      ->add_option("--workers", options->workers, "how many threads, or blocks of a GPU; 0 is one for each CPU or SM")
       ->check(CLI::Range(int64_t(0), int64_t(4096)))
       ->capture_default_str();
 }

@@ -7,6 +7,7 @@
 #include "models/weights/RandomWeights.h"
 #include "tools/evt/Failure.h"
 #include "tools/evt/Log.h"
+#include "tools/evt/ProgressLine.h"
 #include "tools/evt/Words.h"
 
 #include <fmt/format.h>
@@ -78,29 +79,6 @@ std::string describe(const models::Checkpoint &checkpoint) {
                      counted(parameters, "parameter"), counted(bytes, "byte"),
                      joined({types.begin(), types.end()}, " and "), counted(checkpoint.fileNames().size(), "file"));
 }
-
-// How far a long write is: a line that changes for people, now and then a line for logs.
-class ProgressLine {
-public:
-  void operator()(uint64_t done, uint64_t total) {
-    Clock::time_point now = Clock::now();
-    bool people = isatty(STDERR_FILENO);
-    if (now < next_ && !(shown_ && done == total))
-      return;
-    next_ = now + (people ? std::chrono::milliseconds(200) : std::chrono::seconds(10));
-    shown_ = true;
-    double seconds = std::chrono::duration<double>(now - start_).count();
-    fmt::print(stderr, "{}  {:3.0f} % of {:.2f} GB, {:.2f} GB/s{}", people ? "\r" : "", 100.0 * done / total,
-               total * 1e-9, done * 1e-9 / seconds, people && done < total ? "" : "\n");
-    std::fflush(stderr);
-  }
-
-private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_ = Clock::now(),
-                    next_ = start_ + std::chrono::seconds(1); // what is done by then needs no line
-  bool shown_ = false;
-};
 
 // Checks a checkpoint; everything that is wrong with it is in one message.
 models::Checkpoint checked(const std::string &folder, const models::ModelConfig &model) {

@@ -45,7 +45,7 @@ evt_code evt_memory_fill(evt_program *program, void *to, uint8_t value, uint64_t
 
 typedef struct evt_memory_use {
   uint64_t free, total; /* of the device: other processes use it, too; 0 on the target cpu */
-  uint64_t workspace;   /* what this program's launches use beside their arguments: buffers between its calls ... */
+  uint64_t workspace;   /* what this program's launches use beside their arguments: values between its calls ... */
   uint64_t counters;    /* ... and events, queues and reports */
 } evt_memory_use;
 /* How much is used now. `size` is sizeof(evt_memory_use). */

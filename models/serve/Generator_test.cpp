@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <random>
 
 namespace evt::models {
 namespace {
@@ -37,9 +38,10 @@ protected:
     }
   }
 
-  StepRunner runner(int64_t pages) {
+  StepRunner runner(int64_t pages, int64_t ahead = 0) {
     return StepRunner(std::string(EVT_STEPS) + "/step-" + GetParam() + ".evt", model,
-                      openCheckpoint(written.path, model), {.pages = pages, .schedule = "static", .workers = 2});
+                      openCheckpoint(written.path, model),
+                      {.pages = pages, .schedule = "static", .workers = 2, .ahead = ahead});
   }
 
   GenerateRequest request(size_t i) const {
@@ -113,6 +115,43 @@ TEST_P(Generation, EndsAtEos) {
   EXPECT_TRUE(answer.endedAtEos);
   const auto end = std::find(all.begin(), all.end(), all[1]) + 1;
   EXPECT_EQ(answer.tokens, std::vector<int32_t>(all.begin(), end));
+}
+
+// However many steps are in flight, answers are those of one after the other: also those that end early, whose pages
+// others get while what was computed beyond their end is still on its way.
+TEST_P(Generation, TheSameHoweverFarAhead) {
+  std::mt19937 random(3);
+  for (int i = 0; i < 60; ++i)
+    model.eos.push_back(static_cast<int64_t>(random() % static_cast<uint64_t>(model.vocabulary)));
+  std::vector<GenerateRequest> asked;
+  for (int i = 0; i < 30; ++i) {
+    GenerateRequest request{std::to_string(i), {}, static_cast<int64_t>(1 + random() % 12), i % 4 != 0};
+    for (size_t t = 0; t < 1 + random() % 12; ++t)
+      request.prompt.push_back(static_cast<int32_t>(random() % static_cast<uint64_t>(model.vocabulary)));
+    asked.push_back(std::move(request));
+  }
+  std::map<std::string, GenerateAnswer> first;
+  for (int64_t ahead : {1, 2, 5}) {
+    StepRunner steps = runner(12, ahead);
+    Generator generator(steps, 8);
+    for (const GenerateRequest &request : asked)
+      generator.add(request);
+    auto answers = run(generator);
+    ASSERT_EQ(answers.size(), asked.size());
+    EXPECT_EQ(generator.dropped() > 0, ahead > 1);
+    int64_t generated = 0, ended = 0;
+    for (const auto &[id, answer] : answers) {
+      generated += static_cast<int64_t>(answer.tokens.size());
+      ended += answer.endedAtEos;
+      if (ahead > 1) {
+        EXPECT_EQ(answer.tokens, first[id].tokens) << id << ", " << ahead << " ahead";
+      }
+    }
+    EXPECT_EQ(generator.generated(), generated);
+    EXPECT_GT(ended, 3);
+    if (ahead == 1)
+      first = std::move(answers);
+  }
 }
 
 TEST_P(Generation, WhatCanNeverRunIsRefused) {

@@ -164,6 +164,38 @@ TEST_P(Step, TheNextTokenIsTheLargestLogit) {
   EXPECT_EQ(run->next()[0], std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
+// A token that the host has not seen goes into the next step where it is: in place, or from another row.
+TEST_P(Step, ChosenTokensAreTheNextOnes) {
+  auto known = runner(), unseen = runner();
+  auto pages = deal();
+  auto prompts = [&](StepRunner &run) {
+    StepBatch batch;
+    for (size_t r : {0, 1, 2})
+      batch.add(std::span(requests[r].prompt).first(1), 0, pages[r]);
+    run.step(batch);
+    return std::vector<int32_t>(run.next().begin(), run.next().end());
+  };
+  const std::vector<int32_t> chosen = prompts(*known);
+  EXPECT_EQ(prompts(*unseen), chosen);
+  for (const std::vector<size_t> &order : {std::vector<size_t>{0, 1, 2}, {2, 0}}) {
+    StepBatch told, untold;
+    const std::vector<int32_t> before(known->next().begin(), known->next().end());
+    for (size_t r : order) {
+      const auto position = static_cast<int32_t>(order.size() == 3 ? 1 : 2);
+      const std::vector<int32_t> token = {before[r]}, row = {StepBatch::chosen(static_cast<int32_t>(r))};
+      told.add(token, position, pages[r]);
+      untold.add(row, position, pages[r]);
+    }
+    const std::vector<int32_t> fresh = {3}; // whose token the host knows
+    told.add(fresh, 0, pages[3]);
+    untold.add(fresh, 0, pages[3]);
+    known->step(told);
+    unseen->step(untold);
+    for (size_t i = 0; i < told.pages.size(); ++i)
+      EXPECT_EQ(std::memcmp(known->logits(i).data(), unseen->logits(i).data(), known->logits(i).size_bytes()), 0);
+  }
+}
+
 TEST_P(Step, WhatIsNotAStepIsRefused) {
   auto run = runner();
   auto message = [&](const StepBatch &batch) -> std::string {
@@ -181,6 +213,10 @@ TEST_P(Step, WhatIsNotAStepIsRefused) {
   nowhere.add(one, pageSlots, {0});
   EXPECT_NE(message(nowhere).find("has no page"), std::string::npos);
   EXPECT_NE(message(none).find("nothing in them"), std::string::npos);
+  StepBatch first;
+  std::vector<int32_t> nobodys = {StepBatch::chosen(0)};
+  first.add(nobodys, 0, {0});
+  EXPECT_NE(message(first).find("token 0 is number -1"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, Step, testing::Values("llama", "qwen3"),

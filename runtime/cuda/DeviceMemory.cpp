@@ -92,10 +92,19 @@ void DeviceWorkspace::zeroRegions(const Manifest &manifest, Stream stream) {
       regions_[r].zero(regions_[r].capacity(), stream);
 }
 
-size_t DeviceWorkspace::bytes(const std::vector<DeviceBlock> &blocks) {
+size_t DeviceWorkspace::valueBytes(const Manifest &manifest) const {
   size_t sum = 0;
-  for (const DeviceBlock &block : blocks)
+  for (const DeviceBlock &block : buffers_)
     sum += block.capacity();
+  for (size_t r = 0; r < regions_.size(); ++r)
+    sum += manifest.regions[r].kind == "early" ? regions_[r].capacity() : 0;
+  return sum;
+}
+
+size_t DeviceWorkspace::counterBytes(const Manifest &manifest) const {
+  size_t sum = 0;
+  for (size_t r = 0; r < regions_.size(); ++r)
+    sum += manifest.regions[r].kind == "early" ? 0 : regions_[r].capacity();
   return sum;
 }
 

@@ -52,12 +52,11 @@ public:
   std::vector<Address> buffers() const { return addresses(buffers_); }
   std::vector<Address> regions() const { return addresses(regions_); }
 
-  // How much it has allocated.
-  size_t bufferBytes() const { return bytes(buffers_); }
-  size_t regionBytes() const { return bytes(regions_); }
+  // How much it has allocated: for values between calls (rows that are read early are in regions), and for the rest.
+  size_t valueBytes(const Manifest &manifest) const;
+  size_t counterBytes(const Manifest &manifest) const;
 
 private:
-  static size_t bytes(const std::vector<DeviceBlock> &blocks);
   static std::vector<Address> addresses(const std::vector<DeviceBlock> &blocks);
 
   const Gpu *gpu_;

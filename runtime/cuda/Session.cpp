@@ -232,8 +232,8 @@ void Session::forget(Stream stream) {
 
 void Session::addUse(evt_memory_use &use) const {
   auto add = [&](const Lane &lane) {
-    use.workspace += lane.workspace.bufferBytes();
-    use.counters += lane.workspace.regionBytes() + lane.reportBytes();
+    use.workspace += lane.workspace.valueBytes(manifest_);
+    use.counters += lane.workspace.counterBytes(manifest_) + lane.reportBytes();
   };
   add(on_->lane);
   for (const auto &[stream, caller] : on_->callers)

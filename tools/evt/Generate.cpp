@@ -24,7 +24,7 @@ namespace {
 
 struct GenerateOptions {
   std::string folder, artifact, input = "-", output = "-", schedule, report;
-  int64_t pages = 256, batchTokens = 0, batchRequests = 0, workers = 0, ahead = 0;
+  int64_t pages = 256, batchTokens = 0, batchRequests = 0, workers = 0, ahead = 0, readThreads = 0;
 };
 
 [[noreturn]] void refuse(const std::string &message) { throw Failure(ExitCode::wrongInput, message); }
@@ -194,6 +194,7 @@ void generate(const GenerateOptions &options) {
                                       .ahead = options.ahead};
   if (options.batchRequests > 0)
     running.mostRequests = std::min(running.mostRequests, options.batchRequests);
+  running.load.threads = static_cast<unsigned>(options.readThreads);
   running.load.progress = [line = std::make_shared<ProgressLine>()](uint64_t done, uint64_t total) {
     (*line)(done, total);
   };
@@ -289,6 +290,11 @@ void addGenerate(Commands &commands) {
       ->add_option("--ahead", options->ahead,
                    "steps in flight before the tokens of the oldest are looked at; 0 is 4 on a GPU, 1 on the CPU")
       ->check(CLI::Range(int64_t(0), int64_t(64)))
+      ->capture_default_str();
+  command
+      ->add_option("--read-threads", options->readThreads,
+                   "threads that read weights; 0 is one for each CPU, for a GPU at most 12")
+      ->check(CLI::Range(int64_t(0), int64_t(256)))
       ->capture_default_str();
   command->add_option("--report", options->report, "write times and memory as JSON")->type_name("FILE");
   command->add_option("--schedule", options->schedule, "static, ticket or dynamic")

@@ -11,12 +11,15 @@
 #include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 namespace evt::models {
 namespace {
 
 constexpr size_t usualPieceBytes = size_t(4) << 20;
 constexpr unsigned mostThreads = 12;
+
+using Clock = std::chrono::steady_clock;
 
 DLDataType dlpackType(ElementType type) {
   return type == ElementType::bf16 ? bf16Type : type == ElementType::f16 ? f16Type : f32Type;
@@ -86,6 +89,8 @@ public:
     unsigned threads = options_.threads ? options_.threads : std::min(mostThreads, std::thread::hardware_concurrency());
     threads = static_cast<unsigned>(std::clamp<size_t>(threads, 1, pieces_.size()));
     forEachChunk(threads, 1, threads, [&](uint64_t, uint64_t) { work(); });
+    for (double *seconds : {&report_.roomSeconds, &report_.readSeconds, &report_.waitSeconds})
+      *seconds /= threads;
     report_.bytes += total_;
   }
 
@@ -99,12 +104,18 @@ private:
   };
 
   void work() {
+    Clock::time_point begin = Clock::now();
+    auto lap = [&] {
+      const Clock::time_point now = Clock::now();
+      return std::chrono::duration<double>(now - std::exchange(begin, now)).count();
+    };
     Stream stream(program_);
     Place places[2];
     for (Place &place : places)
       place = {HostMemory(program_, pieceBytes_), DeviceMemory(program_, pieceBytes_), Event(program_),
                Event(program_)};
-    double packing = 0;
+    double packing = 0, reading = 0, waiting = 0;
+    const double room = lap();
     try {
       for (unsigned turn = 0; !failed_; ++turn) {
         const uint64_t taken = next_.fetch_add(1);
@@ -112,17 +123,24 @@ private:
           break;
         Place &place = places[turn % 2];
         await(place, packing);
+        waiting += lap();
+        checkpoint_.read(*pieces_[taken].tensor, pieces_[taken].begin, {place.host.data(), pieces_[taken].bytes});
+        reading += lap();
         send(pieces_[taken], place, stream);
         tell(pieces_[taken].bytes);
       }
       for (Place &place : places)
         await(place, packing);
+      waiting += lap();
     } catch (...) {
       failed_ = true;
       evt_stream_synchronize(program_.get(), stream.get()); // nothing is copied from memory that is given back
       throw;
     }
     std::lock_guard lock(mutex_);
+    report_.roomSeconds += room;
+    report_.readSeconds += reading;
+    report_.waitSeconds += waiting;
     report_.packSeconds += packing;
   }
 
@@ -136,7 +154,6 @@ private:
   }
 
   void send(const Piece &piece, Place &place, Stream &stream) {
-    checkpoint_.read(*piece.tensor, piece.begin, {place.host.data(), piece.bytes});
     const auto offset = static_cast<size_t>(piece.firstRow * piece.columns) * bytesOf(piece.array->type);
     stream.copy(piece.isCopied ? piece.array->memory.data() + offset : place.device.data(), place.host.data(),
                 piece.bytes, EVT_COPY_TO_DEVICE);

@@ -31,10 +31,12 @@ struct StepArray {
 };
 
 struct LoadReport {
-  uint64_t bytes = 0;     // read from files
-  uint64_t arrays = 0;    // bytes on the device
-  double seconds = 0;     // until all of it was there
-  double packSeconds = 0; // the GPU's, for conversion and packing; 0 on the CPU
+  uint64_t bytes = 0;  // read from files
+  uint64_t arrays = 0; // bytes on the device
+  double seconds = 0;  // until all of it was there
+  // On a GPU only, of the threads on average: making room, reading files, waiting for copies and packing. Then the
+  // GPU's own time for packing: pieces of several threads overlap in it.
+  double roomSeconds = 0, readSeconds = 0, waitSeconds = 0, packSeconds = 0;
 };
 
 struct LoadOptions {

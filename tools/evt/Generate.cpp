@@ -119,10 +119,19 @@ public:
     phase("load artifact", runner.times().artifact);
     phase("read and pack", load.seconds);
     phase("make room", runner.times().room);
-    json_["load"] = {{"bytes", load.bytes}, {"seconds", load.seconds}, {"pack_seconds", load.packSeconds}};
+    json_["load"] = {{"bytes", load.bytes},
+                     {"seconds", load.seconds},
+                     {"room_seconds", load.roomSeconds},
+                     {"read_seconds", load.readSeconds},
+                     {"wait_seconds", load.waitSeconds},
+                     {"pack_seconds", load.packSeconds}};
     const double gigabytes = static_cast<double>(load.bytes) * 1e-9;
     logInfo(fmt::format("weights: {:.2f} GB at {:.1f} GB/s{}", gigabytes, gigabytes / load.seconds,
-                        load.packSeconds > 0 ? fmt::format("; the GPU packed for {:.3f} s", load.packSeconds) : ""));
+                        load.packSeconds > 0
+                            ? fmt::format("; threads made room for {:.3f} s, read for {:.3f}, waited for "
+                                          "{:.3f}; the GPU packed for {:.3f}",
+                                          load.roomSeconds, load.readSeconds, load.waitSeconds, load.packSeconds)
+                            : ""));
   }
 
   void firstToken(const models::StepRunner &runner) {

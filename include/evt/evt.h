@@ -16,7 +16,8 @@
  * there and, if the graph writes them, back. With a stream, a launch is only put into it and returns at once: all
  * tensors must be on the GPU and live until it is done, the stream must outlive its launches, and what goes wrong is
  * reported by a later launch on that stream. Such launches can be captured in a graph, once one with the same sizes ran
- * on the stream; the program must then outlive the graph.
+ * on the stream; the program must then outlive the graph. memory.h has memory and streams for callers without a library
+ * for them.
  *
  * Threads: a program may be shared; launches of one program happen one after the other, since they share its
  * workspace. Load a program twice to launch it twice at once.

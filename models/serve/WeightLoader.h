@@ -40,7 +40,7 @@ struct LoadReport {
 };
 
 struct LoadOptions {
-  unsigned threads = 0; // 0: up to 12, as the machine has them
+  unsigned threads = 0; // 0: one for each core, for a GPU at most 8
   /// Told from time to time how many bytes have been read, by one thread at a time.
   std::function<void(uint64_t done, uint64_t total)> progress;
 };

@@ -1,6 +1,7 @@
 #include "evt/evt.hpp"
 
 #include "evt/abi.h"
+#include "evt/memory.hpp"
 
 #include <cstring>
 #include <gtest/gtest.h>
@@ -136,6 +137,52 @@ TEST(CppApi, LaunchesAndThrows) {
     EXPECT_EQ(error.code(), EVT_ERROR_STUCK);
     EXPECT_NE(std::strstr(error.what(), "not notified by partial(0, 0)"), nullptr) << error.what();
   }
+}
+
+// On the CPU, the device is the host; the same calls as on a GPU.
+TEST(Memory, OfTheHostServesAsADevices) {
+  evt::Program program(rowSum);
+  EXPECT_EQ(evt_program_device(program.get()).device_type, kDLCPU);
+  evt::Stream stream(program);
+  evt::Event begin(program), end(program);
+  evt::DeviceMemory x(program, 2 * 4096 * sizeof(float)), y(program, 2 * sizeof(float));
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(x.data()) % 256, 0u);
+  std::vector<float> ones(2 * 4096, 1.f), sums(2);
+  begin.record(stream.get());
+  stream.copy(x.data(), ones.data(), ones.size() * sizeof(float), EVT_COPY_TO_DEVICE);
+  stream.fill(y.data(), 0xff, y.bytes());
+  Arguments arguments;
+  arguments.X.data = x.data();
+  arguments.Y.data = y.data();
+  const std::vector<evt_value> values = {evt::tensor(arguments.X), evt::tensor(arguments.Y)};
+  ASSERT_EQ(evt_program_prepare(program.get(), values.data(), 2, nullptr), EVT_OK) << evt_last_error();
+  program.launch(values, {.stream = stream.get()});
+  end.record(stream.get());
+  stream.waitFor(end);
+  stream.copy(sums.data(), y.data(), y.bytes(), EVT_COPY_TO_HOST);
+  stream.synchronize();
+  end.wait();
+  ASSERT_EQ(evt_program_finish(program.get(), stream.get()), EVT_OK);
+  EXPECT_EQ(sums, std::vector<float>(2, 4096.f));
+  EXPECT_GE(begin.secondsTo(end), 0);
+  evt_memory_use use;
+  EXPECT_EQ(evt_memory_used(program.get(), &use, sizeof use), EVT_OK);
+}
+
+TEST(Memory, WhatIsWrongIsSaid) {
+  evt::Program program(rowSum);
+  void *memory = nullptr;
+  EXPECT_EQ(evt_memory_allocate(nullptr, 1, &memory), EVT_ERROR_ARGUMENT);
+  EXPECT_STREQ(evt_last_error(), "program is null");
+  EXPECT_EQ(evt_memory_allocate(program.get(), 1, nullptr), EVT_ERROR_ARGUMENT);
+  EXPECT_EQ(evt_memory_allocate(program.get(), UINT64_MAX, &memory), EVT_ERROR_MEMORY);
+  EXPECT_STREQ(evt_last_error(), "cannot allocate 18446744073709551615 bytes");
+  EXPECT_EQ(evt_memory_free(program.get(), nullptr), EVT_OK);
+  EXPECT_EQ(evt_program_prepare(program.get(), nullptr, 1, nullptr), EVT_ERROR_ARGUMENT);
+  EXPECT_EQ(evt_program_pack(program.get(), 9, nullptr, nullptr, {4, 16, 1}, 0, 0, 8, nullptr), EVT_ERROR_ARGUMENT);
+  EXPECT_STREQ(evt_last_error(), "number of the argument is out of range");
+  EXPECT_EQ(evt_program_pack(program.get(), 0, nullptr, nullptr, {4, 16, 1}, 0, 0, 8, nullptr), EVT_ERROR_INCOMPATIBLE);
+  EXPECT_STREQ(evt_last_error(), "argument 'x' cannot be packed: the target cpu reads tensors as they are, row-major");
 }
 
 } // namespace

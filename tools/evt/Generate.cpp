@@ -302,7 +302,7 @@ void addGenerate(Commands &commands) {
       ->capture_default_str();
   command
       ->add_option("--read-threads", options->readThreads,
-                   "threads that read weights; 0 is one for each CPU, for a GPU at most 12")
+                   "threads that read weights; 0 is one for each CPU, for a GPU at most 8")
       ->check(CLI::Range(int64_t(0), int64_t(256)))
       ->capture_default_str();
   command->add_option("--report", options->report, "write times and memory as JSON")->type_name("FILE");

@@ -4,6 +4,7 @@
 #include "models/config/Problems.h"
 #include "models/serve/Generator.h"
 #include "models/weights/Checkpoint.h"
+#include "runtime/Error.h"
 #include "tools/evt/Failure.h"
 #include "tools/evt/Log.h"
 #include "tools/evt/ProgressLine.h"
@@ -273,7 +274,13 @@ void addGenerate(Commands &commands) {
       {"evt compile models/tiny -o tiny.evt && evt generate models/tiny --artifact tiny.evt --in requests.jsonl",
        "evt compile models/tiny -o gpu.evt --target cuda && evt generate models/tiny --artifact gpu.evt --in r.jsonl",
        "echo '{\"id\": 1, \"tokens\": [5, 6, 7]}' | evt generate models/tiny --artifact tiny.evt"},
-      [options] { generate(*options); });
+      [options] {
+        try {
+          generate(*options);
+        } catch (const Error &error) { // of the public interface, which models/serve uses
+          throw runtime::Error(error.code(), error.what());
+        }
+      });
   command->add_option("MODEL", options->folder, "the model's folder")->required();
   command->add_option("--artifact", options->artifact, "the model's step, compiled")->type_name("DIR")->required();
   command->add_option("--in", options->input, "the requests; - is the standard input")

@@ -9,8 +9,8 @@ Weights are random, N(0, 0.02), and resident on the GPU in the artifact's layout
 same weights: prompts are taken in chunks of many tokens and then token by token, alone and in batches, under every schedule.
 The largest error against float32 must be at most 1.5 times that of transformers in bf16, the bits must be the same under all
 schedules and in any batch of up to 8 tokens. A time is that of one launch, the median of --repeats, queued one behind
-another as decoding does. The bound is the bytes of weights and of the cache's keys and values over --limit TB/s. --peer times PyTorch's
-own kernels in a CUDA graph. Needs PyTorch and, for --check, transformers.
+another as decoding does. The bound is the bytes of weights and of the cache's keys and values over --limit TB/s. --sampling says
+how tokens are chosen. --peer times PyTorch's own kernels in a CUDA graph. Needs PyTorch and, for --check, transformers.
 """
 
 import argparse
@@ -38,6 +38,13 @@ def split(positions, pairs):
     tasks = max(1, min(parts, torch.cuda.get_device_properties(0).multi_processor_count // pairs))
     share = -(-parts // tasks)
     return {"splits": -(-parts // share), "share": share}
+
+# How tokens are chosen: temperature, top_p, min_p, repetition, presence and frequency penalty, top_k, log-probabilities.
+SAMPLING = {"greedy": (0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0, 0), "logprobs": (0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0, 1),
+            "temperature": (0.8, 1.0, 0.0, 1.0, 0.0, 0.0, 0, 0), "top_k": (0.8, 1.0, 0.0, 1.0, 0.0, 0.0, 50, 0),
+            "top_p": (0.8, 0.9, 0.0, 1.0, 0.0, 0.0, 0, 0), "both": (0.8, 0.9, 0.0, 1.0, 0.0, 0.0, 50, 0),
+            "min_p": (0.8, 1.0, 0.05, 1.0, 0.0, 0.0, 0, 0),
+            "penalties": (0.0, 1.0, 0.0, 1.1, 0.5, 0.5, 0, 0), "all": (0.8, 0.9, 0.05, 1.1, 0.5, 0.5, 50, 1)}
 
 
 def swizzled(tiles):
@@ -152,6 +159,8 @@ class Steps:
                       "values": torch.full((*shape, model.head), float("nan"), dtype=torch.bfloat16, device="cuda")}
         if model.normed:
             self.cache["key_squares"] = torch.full((*shape, model.head // 16), float("nan"), device="cuda")
+        self.cache["history"] = torch.full((pages * SLOTS,), -1, dtype=torch.int32, device="cuda")
+        self.how = "greedy"
         self.free = torch.randperm(pages).tolist()
         self.stream = torch.cuda.Stream()
 
@@ -176,8 +185,16 @@ class Steps:
                   "slots": as_ints(slots), "pages": as_ints(table), "outputs": as_ints(outputs), "last": as_ints(last),
                   "page_size": SLOTS, **split(max(positions) + 1, len(tokens) * self.model.kv),
                   "logits": torch.full((len(batch), self.model.vocabulary), float("nan"), device="cuda"),
-                  "next": torch.full((len(batch),), -1, dtype=torch.int32, device="cuda")}
+                  "next": torch.full((len(batch),), -1, dtype=torch.int32, device="cuda"),
+                  "logprobs": torch.zeros(len(batch), device="cuda"), **self.sampling(positions, last)}
         return {**values, **self.cache, **self.model.weights}
+
+    def sampling(self, positions, last):
+        """The tables that say how tokens are chosen (docs/ops/evt.md, evt.draw)."""
+        how = SAMPLING[self.how]
+        rates = torch.tensor([how[:6] + (0, 0)], device="cuda").repeat(len(last), 1).contiguous()
+        choices = [[how[6], 3, 0, positions[row] + 1, positions[row] // 2, r, how[7], 0] for r, row in enumerate(last)]
+        return {"rates": rates, "choices": torch.tensor(choices, dtype=torch.int32, device="cuda")}
 
     def run(self, batch, schedule="static"):
         values = self.arguments(batch)
@@ -253,10 +270,12 @@ def check(model, program, lengths, last):
     return failures + Steps.failures
 
 
-def time_steps(model, program, batch, context, repeats, schedule):
+def time_steps(model, program, batch, context, repeats, schedule, how):
     columns = -(-context // SLOTS)
     steps = Steps(model, program, batch * columns)
-    for name in steps.cache:
+    steps.how = how
+    steps.cache["history"].random_(model.vocabulary)
+    for name in steps.cache.keys() - {"history"}:
         for part in steps.cache[name]:
             part.uniform_(0.5, 1.5) if name == "key_squares" else part.normal_()
     tokens = [([7 * r + 3], context - 1, [steps.free.pop() for _ in range(columns)]) for r in range(batch)]
@@ -345,6 +364,7 @@ def main():
     parser.add_argument("--last", type=int, default=3, help="positions of each that --check compares")
     parser.add_argument("--batch", default="")
     parser.add_argument("--context", default="1024")
+    parser.add_argument("--sampling", default="greedy", help=f"of {', '.join(SAMPLING)}")
     parser.add_argument("--schedules", default="static,ticket,dynamic")
     parser.add_argument("--repeats", type=int, default=21)
     parser.add_argument("--peer", action="store_true")
@@ -361,9 +381,10 @@ def main():
             cache = 4 * batch * context * model.kv * model.head * model.layers
             bound = (model.weight_bytes + cache) / options.limit / 1e9
             for schedule in options.schedules.split(","):
-                ms = time_steps(model, program, batch, context, options.repeats, schedule)
-                print(f"  batch {batch:3} context {context:5} {schedule:8} {ms:8.4f} ms  {100 * bound / ms:5.1f} % of the bound "
-                      f"{bound:.4f}", flush=True)
+                for how in options.sampling.split(","):
+                    ms = time_steps(model, program, batch, context, options.repeats, schedule, how)
+                    print(f"  batch {batch:3} context {context:5} {schedule:8} {how:8} {ms:8.4f} ms  {100 * bound / ms:5.1f} % of the "
+                          f"bound {bound:.4f}", flush=True)
             if options.peer:
                 torch.cuda.empty_cache()
                 print(f"  batch {batch:3} context {context:5} PyTorch  {Peer(model).time(batch, context, options.repeats):8.4f} ms", flush=True)

@@ -142,6 +142,10 @@ private:
         sum = sum + touchPartsAttention(attend, times);
       else if (auto merge = dyn_cast<ir::MergePartsOp>(step))
         sum = sum + touchPartsMerge(merge, times);
+      else if (auto draw = dyn_cast<ir::DrawOp>(step))
+        sum = sum + touchDraw(draw, times);
+      else if (auto sample = dyn_cast<ir::SampleOp>(step))
+        sum = sum + touchSample(sample, times);
       sum = sum + evt::opsOf(&step);
     }
     return sum;
@@ -254,6 +258,48 @@ private:
       touch(memory, false, box, sizes, times * parts);
     }
     return parts * 3 * elements(merge.getMerged());
+  }
+
+  IndexRange constantRange(int64_t size) const {
+    IndexRange range;
+    range.lo = 0;
+    range.hi = size - 1;
+    return range;
+  }
+
+  /// A row of how requests choose.
+  template <typename SamplingOp> void touchTables(SamplingOp op, const Amount &times) {
+    for (Value table : {op.getRates(), op.getChoices()})
+      touch(table, false, {ranges.of(op.getRow()), constantRange(8)}, {1, 8}, times);
+    assume("every request has penalties, filters and a history as long as its row of the page table");
+  }
+
+  /// A chunk of the logits, its copy, and the history; returns the operations on them.
+  Amount touchDraw(ir::DrawOp draw, const Amount &times) {
+    touchTables(draw, times);
+    int64_t chunk = draw.getChunk();
+    IndexRange columns = ranges.of(draw.getColumn());
+    if (columns.hi)
+      columns.hi = *columns.hi + (chunk - 1);
+    for (Value memory : {draw.getLogits(), draw.getScaled()})
+      touch(memory, memory == draw.getScaled(), {ranges.of(draw.getRow()), columns}, {1, chunk}, times);
+    Amount pages = ranges.extentOf(signature.memoryOf(ranges.memoryOf(draw.getPages())), 1);
+    Amount positions = pages * (int64_t)draw.getPageSlots();
+    touch(draw.getPages(), false, {{}, {}}, {1, 1}, times * pages);
+    touch(draw.getHistory(), false, {{}}, {1}, times * positions);
+    return positions + 4 * chunk;
+  }
+
+  /// The parts, and passes over the logits; returns the operations on them.
+  Amount touchSample(ir::SampleOp sample, const Amount &times) {
+    touchTables(sample, times);
+    int64_t parts = cast<MemRefType>(sample.getParts().getType()).getDimSize(1);
+    IndexRange row = ranges.of(sample.getRow());
+    touch(sample.getParts(), false, {row, constantRange(parts), constantRange(4)}, {1, parts, 4}, times);
+    Amount tokens = ranges.extentOf(signature.memoryOf(ranges.memoryOf(sample.getScaled())), 1);
+    touch(sample.getScaled(), false, {row, {}}, {1, 1}, times * tokens);
+    touch(sample.getLogits(), false, {row, {}}, {1, 1}, times);
+    return tokens * 4;
   }
 
   void touchPoint(ir::ReadOp read, const Amount &times) {

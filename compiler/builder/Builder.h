@@ -242,6 +242,18 @@ public:
   void mergeParts(const SoftmaxParts &from, Index i, Index j, Index end, Index part, Memory to, Index row,
                   Index column);
   Tile prefixSum(Tile t, int64_t dim, bool exclusive = false);
+  /// How requests choose their next token, and what they choose from: see evt.draw.
+  struct Sampling {
+    Memory logits, scaled, rates, choices;
+    int64_t chunk;
+  };
+  /// A candidate among the chunk of row `row` that begins at `column`.
+  Tile draw(const Sampling &from, Memory history, Memory pages, int64_t pageSlots, Index row, Index column);
+  struct Sampled {
+    Tile token, logprob;
+  };
+  /// The candidates of a row as one token: see evt.sample.
+  Sampled sample(const Sampling &from, Memory parts, Index row);
 
   using Step = std::function<std::vector<Tile>(Index, std::vector<Tile>)>;
   /// for (i = from; i < to; i += step): `body` gets i and the carried tiles and returns them for the next iteration.

@@ -354,6 +354,20 @@ Tile TileScope::prefixSum(Tile t, int64_t dim, bool exclusive) {
           this};
 }
 
+Tile TileScope::draw(const Sampling &from, Memory history, Memory pages, int64_t pageSlots, Index row, Index column) {
+  return {cursor.create<ir::DrawOp>(loc, tileType({4}, cursor.getF32Type()), from.logits.value, from.rates.value,
+                                    from.choices.value, history.value, pages.value, from.scaled.value, valueOf(row),
+                                    valueOf(column), from.chunk, pageSlots),
+          this};
+}
+
+TileScope::Sampled TileScope::sample(const Sampling &from, Memory parts, Index row) {
+  auto op = cursor.create<ir::SampleOp>(loc, tileType({1}, cursor.getI32Type()), tileType({1}, cursor.getF32Type()),
+                                        parts.value, from.scaled.value, from.logits.value, from.rates.value,
+                                        from.choices.value, valueOf(row), from.chunk);
+  return {{op.getToken(), this}, {op.getLogprob(), this}};
+}
+
 std::vector<Tile> TileScope::loop(Index from, Index to, Index step, std::vector<Tile> carried, const Step &body) {
   SmallVector<Value> init;
   for (Tile t : carried)

@@ -192,6 +192,10 @@ private:
       return emitAttendParts(a);
     if (auto m = dyn_cast<ir::MergePartsOp>(op))
       return emitMergeParts(m);
+    if (auto d = dyn_cast<ir::DrawOp>(op))
+      return emitDraw(d);
+    if (auto s = dyn_cast<ir::SampleOp>(op))
+      return emitSample(s);
     if (auto p = dyn_cast<ir::PrefixSumOp>(op))
       return emitPrefixSum(p);
     emitScalar(op);
@@ -474,6 +478,40 @@ private:
              name(op.getParts()), ");");
     endStep();
     buffers[op.getMerged()] = merged;
+  }
+
+  /// Room for the threads of a GPU to work together.
+  std::string sharedWords(Operation *op, int64_t words) {
+    if (!isCuda())
+      return "";
+    return ", " + newBuffer(RankedTensorType::get({words}, IntegerType::get(op->getContext(), 32)));
+  }
+
+  void emitDraw(ir::DrawOp op) {
+    std::string part = newBuffer(tileType(op.getPart()));
+    const int64_t outside = bytes;
+    std::string shared = sharedWords(op, (int64_t)op.getChunk() + 64);
+    out.line("evt::tile::draw<", op.getChunk(), ", ", op.getPageSlots(), ">(w, ", part, ", ", name(op.getLogits()),
+             ", ", name(op.getRates()), ", ", name(op.getChoices()), ", ", name(op.getHistory()), ", ",
+             name(op.getPages()), ", ", name(op.getScaled()), ", ", name(op.getRow()), ", ", name(op.getColumn()),
+             shared, ");");
+    endStep();
+    bytes = outside;
+    buffers[op.getPart()] = part;
+  }
+
+  void emitSample(ir::SampleOp op) {
+    std::string token = newBuffer(tileType(op.getToken())), logprob = newBuffer(tileType(op.getLogprob()));
+    const int64_t outside = bytes;
+    std::string shared = sharedWords(op, sampleSharedWords);
+    out.line("evt::tile::sample<", cast<MemRefType>(op.getParts().getType()).getDimSize(1), ", ", op.getChunk(),
+             ">(w, ", token, ", ", logprob, ", ", name(op.getParts()), ", ", name(op.getScaled()), ", ",
+             name(op.getLogits()), ", ", name(op.getRates()), ", ", name(op.getChoices()), ", ", name(op.getRow()),
+             shared, ");");
+    endStep();
+    bytes = outside;
+    buffers[op.getToken()] = token;
+    buffers[op.getLogprob()] = logprob;
   }
 
   void emitPrefixSum(ir::PrefixSumOp op) {

@@ -33,5 +33,7 @@ bool waitsInside(ir::DeviceOp device);
 /// shared memory of a block, of which the kernel's own state takes a part.
 inline constexpr int64_t cpuTileBytesLimit = int64_t(4) << 20;
 inline constexpr int64_t cudaTileBytesLimit = 220 << 10;
+/// What evt.sample has of a block's shared memory: Room of device/cuda/tile/sample.h.
+inline constexpr int64_t sampleSharedWords = 2880;
 
 } // namespace evt::emit

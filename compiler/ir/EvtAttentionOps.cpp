@@ -160,16 +160,4 @@ LogicalResult MergePartsOp::verify() {
   return success();
 }
 
-llvm::SmallVector<Value> memoriesWritten(Operation *op) {
-  if (auto store = dyn_cast<StoreOp>(op))
-    return {store.getMemory()};
-  if (auto declared = dyn_cast<WritesOp>(op))
-    return {declared.getMemory()};
-  if (auto attend = dyn_cast<AttendPartsOp>(op))
-    return {attend.getM(), attend.getSum(), attend.getAcc()};
-  if (auto merge = dyn_cast<MergePartsOp>(op))
-    return {merge.getTo()};
-  return {};
-}
-
 } // namespace evt::ir

@@ -2,3 +2,4 @@
 include "EvtGraphOps.td"
 include "EvtTileOps.td"
 include "EvtAttentionOps.td"
+include "EvtSamplingOps.td"

@@ -51,7 +51,7 @@ LogicalResult verifyOp(Operation *op) {
       return op->emitOpError("element type must be f32, bf16, f16, i32, i64 or i1, found ") << element;
   }
   if (isa<EndOp, LoadOp, StoreOp, ReadsOp, WritesOp, ValidOp, ReadOp, IotaOp, TopKOp, PrefixSumOp, AttendOp, MergeOp,
-          AttendPartsOp, MergePartsOp, scf::ForOp, scf::YieldOp, affine::AffineApplyOp, affine::AffineMinOp,
+          AttendPartsOp, MergePartsOp, DrawOp, SampleOp, scf::ForOp, scf::YieldOp, affine::AffineApplyOp, affine::AffineMinOp,
           affine::AffineMaxOp, memref::DimOp, tensor::EmptyOp, tensor::SplatOp, tensor::ExtractOp,
           tensor::ExpandShapeOp, tensor::CollapseShapeOp, linalg::FillOp, linalg::MatmulOp, linalg::MatmulTransposeBOp,
           linalg::BroadcastOp, linalg::TransposeOp>(op)) {
@@ -100,6 +100,20 @@ LogicalResult verifyTileProgram(DeviceOp device) {
 void registerDialects(DialectRegistry &registry) {
   registry.insert<EvtDialect, affine::AffineDialect, arith::ArithDialect, linalg::LinalgDialect, math::MathDialect,
                   memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect>();
+}
+
+llvm::SmallVector<Value> memoriesWritten(Operation *op) {
+  if (auto store = dyn_cast<StoreOp>(op))
+    return {store.getMemory()};
+  if (auto declared = dyn_cast<WritesOp>(op))
+    return {declared.getMemory()};
+  if (auto attend = dyn_cast<AttendPartsOp>(op))
+    return {attend.getM(), attend.getSum(), attend.getAcc()};
+  if (auto merge = dyn_cast<MergePartsOp>(op))
+    return {merge.getTo()};
+  if (auto draw = dyn_cast<DrawOp>(op))
+    return {draw.getScaled()};
+  return {};
 }
 
 } // namespace evt::ir

@@ -11,6 +11,7 @@
 #include "device/cpu/tile/matmul.h"
 #include "device/cpu/tile/named.h"
 #include "device/cpu/tile/reduce.h"
+#include "device/cpu/tile/sample.h"
 
 /// A function the runtime finds by name; everything else stays inside the kernel.
 #define EVT_ENTRY extern "C" __attribute__((visibility("default")))

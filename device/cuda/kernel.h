@@ -11,6 +11,7 @@
 #include "device/cuda/tile/attend_parts.h"
 #include "device/cuda/tile/matmul.h"
 #include "device/cuda/tile/reduce.h"
+#include "device/cuda/tile/sample.h"
 #include "device/cuda/tile/topk.h"
 #include "device/cuda/tiled.h"
 

@@ -49,8 +49,8 @@ private:
   //===-- memories ------------------------------------------------------------------------------------------------===//
 
   std::vector<std::string> argumentNames() const {
-    std::vector<std::string> names = {"tokens", "positions", "requests", "slots",
-                                      "pages",  "outputs",   "last",     "frequencies"};
+    std::vector<std::string> names = {"tokens",  "positions", "requests", "slots",   "pages",
+                                      "outputs", "last",      "rates",    "choices", "frequencies"};
     std::vector<std::string> weights = {"embedding", "attn_norm", "qkv"};
     if (model.hasQkNorm)
       weights.insert(weights.end(), {"q_norm", "k_norm"});
@@ -59,16 +59,16 @@ private:
     names.insert(names.end(), {"keys", "values"});
     if (model.hasQkNorm)
       names.push_back("key_squares");
-    names.insert(names.end(), {"logits", "next"});
+    names.insert(names.end(), {"history", "logits", "next", "logprobs"});
     return names;
   }
   bool isTable(const std::string &name) const {
     return name == "tokens" || name == "positions" || name == "requests" || name == "slots" || name == "pages" ||
-           name == "outputs" || name == "last" || name == "frequencies";
+           name == "outputs" || name == "last" || name == "rates" || name == "choices" || name == "frequencies";
   }
   bool isWeight(const std::string &name) const {
-    return !isTable(name) && name != "keys" && name != "values" && name != "key_squares" && name != "logits" &&
-           name != "next";
+    return !isTable(name) && name != "keys" && name != "values" && name != "key_squares" && name != "history" &&
+           name != "logits" && name != "next" && name != "logprobs";
   }
 
   void declare(const std::string &name, Element element, std::vector<int64_t> shape) {
@@ -79,6 +79,11 @@ private:
     for (const char *name : {"tokens", "positions", "requests", "slots", "outputs", "last"})
       declare(name, i32, {dyn});
     declare("pages", i32, {dyn, dyn});
+    declare("rates", f32, {dyn, 8});
+    declare("choices", i32, {dyn, 8});
+    declare("history", i32, {dyn});
+    declare("logprobs", f32, {dyn});
+    declare("scaled", f32, {dyn, model.vocabulary});
     declare("frequencies", f32, {half});
     declare("embedding", bf16, {model.vocabulary, d});
     declare("attn_norm", f32, {dyn, d});
@@ -110,8 +115,7 @@ private:
       declare(w + "attention", bf16, {dyn, queries});
       declare(w + "h", bf16, {dyn, model.feedForward});
       declare(w + "last_xb", bf16, {dyn, d});
-      declare(w + "best", f32, {dyn, chunks()});
-      declare(w + "best_at", i32, {dyn, chunks()});
+      declare(w + "candidates", f32, {dyn, chunks(), 4});
     }
     declare("wide_qkv", f32, {dyn, projected});
     declare("part_m", f32, {dyn, model.kvHeads, dyn, dyn, group});
@@ -260,6 +264,7 @@ private:
 
   struct Devices {
     Made embed, angles;
+    std::optional<Made> remember;          // few tokens: a part of angles
     std::optional<Made> query, key, value; // few tokens: a product each, which ends with the rotation
     std::optional<Operator> qkv;           // many: one product,
     std::optional<Made> rotate, append;    // then rotations of queries, and of keys with their storing and the values'
@@ -274,15 +279,25 @@ private:
     const std::string &w = way.prefix;
     Devices made;
     made.embed = makeEmbed(way);
-    made.angles =
-        make(w + "angles", {"positions", "frequencies", w + "cosines", w + "sines"}, false, {"i"}, [&](TileScope &s) {
-          Index token = s["i"] * 8;
-          Tile at = s.convert(s.load(s["positions"], {token}, {8}), f32);
-          Tile angle =
-              s.broadcast(at, {8, half}, {1}) * s.broadcast(s.load(s["frequencies"], {0}, {half}), {8, half}, {0});
-          s.store(s.math("cos", angle), s[w + "cosines"], {token, 0});
-          s.store(s.math("sin", angle), s[w + "sines"], {token, 0});
-        });
+    std::vector<std::string> ofAngles = {"positions", "frequencies", w + "cosines", w + "sines"};
+    if (way.streams)
+      ofAngles.insert(ofAngles.end(), {"tokens", "slots", "history"});
+    made.angles = make(w + "angles", ofAngles, false, {"i"}, [&](TileScope &s) {
+      // Loads side by side, then stores side by side: all of the step waits for this task.
+      Index token = s["i"] * 8;
+      Tile positions = s.load(s["positions"], {token}, {8}), frequencies = s.load(s["frequencies"], {0}, {half});
+      std::optional<Tile> tokens;
+      if (way.streams)
+        tokens = s.load(s["tokens"], {token}, {8});
+      Tile angle = s.broadcast(s.convert(positions, f32), {8, half}, {1}) * s.broadcast(frequencies, {8, half}, {0});
+      Tile cosine = s.math("cos", angle), sine = s.math("sin", angle);
+      s.store(cosine, s[w + "cosines"], {token, 0});
+      s.store(sine, s[w + "sines"], {token, 0});
+      if (tokens)
+        s.store(*tokens, s["history"], {token}, {.table = s["slots"]});
+    });
+    if (!way.streams)
+      made.remember = makeRemember(way);
     if (way.streams) {
       made.query = makeHead(way, "query", 0);
       made.key = makeHead(way, "key", model.heads);
@@ -329,20 +344,21 @@ private:
                                    s.store(sums[0], s["logits"], {token, row});
                                  });
     }
-    made.best = make(w + "best", {"logits", w + "best", w + "best_at"}, false, {"r", "c"}, [&](TileScope &s) {
-      Index column = s["c"] * chunk;
-      Tile values = s.load(s["logits"], {s["r"], column}, {1, chunk}, {.fill = -INFINITY});
-      auto [value, at] = s.topk(values, 1);
-      s.store(value, s[w + "best"], {s["r"], s["c"]});
-      s.store(at + s.splat(column, {1, 1}), s[w + "best_at"], {s["r"], s["c"]});
-    });
-    made.next = make(w + "next", {w + "best", w + "best_at", "next"}, false, {"r"}, [&](TileScope &s) {
-      auto [value, at] = s.topk(s.load(s[w + "best"], {s["r"], 0}, {1, chunks()}), 1);
-      Tile is =
-          s.compare(Compare::equal, s.iota({1, chunks()}, 1), s.broadcast(s.reshape(at, {1}), {1, chunks()}, {1}));
-      Tile found = s.select(is, s.load(s[w + "best_at"], {s["r"], 0}, {1, chunks()}), s.splat(Index(0), {1, chunks()}));
-      s.store(s.reduce(Combine::add, found, {1}), s["next"], {s["r"]});
-    });
+    auto sampling = [](TileScope &s) {
+      return TileScope::Sampling{s["logits"], s["scaled"], s["rates"], s["choices"], chunk};
+    };
+    made.best = make(w + "best", {"logits", "rates", "choices", "history", "pages", "scaled", w + "candidates"}, false,
+                     {"r", "c"}, [&](TileScope &s) {
+                       Tile part =
+                           s.draw(sampling(s), s["history"], s["pages"], limits.pageSlots, s["r"], s["c"] * chunk);
+                       s.store(part, s[w + "candidates"], {s["r"], s["c"], 0});
+                     });
+    made.next = make(w + "next", {w + "candidates", "scaled", "logits", "rates", "choices", "next", "logprobs"}, false,
+                     {"r"}, [&](TileScope &s) {
+                       TileScope::Sampled sampled = s.sample(sampling(s), s[w + "candidates"], s["r"]);
+                       s.store(sampled.token, s["next"], {s["r"]});
+                       s.store(sampled.logprob, s["logprobs"], {s["r"]});
+                     });
     return made;
   }
 
@@ -359,6 +375,17 @@ private:
                   Tile weights = s.load(s["attn_norm"], {s.dim(s["attn_norm"], 0) - 1, column}, {1, columns});
                   s.store(s.convert(x * root * weights, bf16), s[w + "last_xb"], {row, column});
                 });
+  }
+
+  /// Tokens go to the slots of their keys, where penalties find them. Many tokens in one task, since which slots they
+  /// have is data: no order of tasks is left to it. Few are a part of @angles.
+  Made makeRemember(const Way &way) {
+    return make(way.prefix + "remember", {"tokens", "slots", "history"}, false, {"all"}, [&](TileScope &s) {
+      s.loop(0, s.dim(s["tokens"], 0), 128, {}, [&](Index token, std::vector<Tile> none) {
+        s.store(s.load(s["tokens"], {token}, {128}), s["history"], {token}, {.table = s["slots"]});
+        return none;
+      });
+    });
   }
 
   /// Columns of the embedding that a task takes: several times what the sums of squares are of.
@@ -609,7 +636,7 @@ private:
   //===-- the graph
   //-------------------------------------------------------------------------------------------------===//
 
-  /// Columns of the logits among which a task finds the largest.
+  /// Columns of the logits among which a task finds a candidate.
   static constexpr int64_t chunk = 2048;
   /// Columns of a request's last token that a task norms.
   int64_t lastColumns() const { return fewTokens.step(d); }
@@ -693,11 +720,14 @@ private:
     Index tokens = g.symbol(
         "tokens", {{g["tokens"], 0}, {g["positions"], 0}, {g["requests"], 0}, {g["slots"], 0}, {g["outputs"], 0}}, 1,
         limits.tokens);
-    Index requests = g.symbol("requests", {{g["last"], 0}, {g["logits"], 0}, {g["next"], 0}}, 1, limits.requests);
+    Index requests = g.symbol(
+        "requests",
+        {{g["last"], 0}, {g["rates"], 0}, {g["choices"], 0}, {g["logits"], 0}, {g["next"], 0}, {g["logprobs"], 0}}, 1,
+        limits.requests);
     std::vector<std::pair<Memory, int64_t>> layered = {{g["qkv"], 0},  {g["o"], 0},     {g["mlp_norm"], 0},
                                                        {g["gate"], 0}, {g["up"], 0},    {g["down"], 0},
                                                        {g["keys"], 0}, {g["values"], 0}};
-    std::vector<std::pair<Memory, int64_t>> slotted = {{g["keys"], 1}, {g["values"], 1}};
+    std::vector<std::pair<Memory, int64_t>> slotted = {{g["keys"], 1}, {g["values"], 1}, {g["history"], 0}};
     if (model.hasQkNorm) {
       layered.insert(layered.end(), {{g["q_norm"], 0}, {g["k_norm"], 0}, {g["key_squares"], 0}});
       slotted.push_back({g["key_squares"], 1});
@@ -717,6 +747,7 @@ private:
                  most(least(ceildiv(tokens, 8), (tokens - 8) * 8), 0), most(least(tokens, (tokens - 8) * 16), 0),
                  most(least(ceildiv(requests, manyTokens.tokens), (tokens - 8) * 64), 0),
                  most(least(requests, (tokens - 8) * 64), 0)};
+    alloc(g, "scaled", {requests});
     prepare(g, fewTokens, few, tokens, requests, layers, splits, ofFew);
     prepare(g, manyTokens, many, tokens, requests, layers, splits, ofMany);
     start(g, fewTokens, few, ofFew);
@@ -736,8 +767,7 @@ private:
       alloc(g, w + name, {tokens});
     if (model.hasQkNorm)
       alloc(g, w + "q_squares", {tokens});
-    for (const char *name : {"best", "best_at"})
-      alloc(g, w + name, {requests});
+    alloc(g, w + "candidates", {requests});
     if (made.last)
       alloc(g, w + "last_xb", {requests});
     if (way.streams)
@@ -765,6 +795,8 @@ private:
       event(g, w + "gathered", {sizes.requests}, Count::grouped(sizes.rows, way.tokens, 0, d / lastColumns()));
     event(g, w + "scored", {sizes.requests, chunks()}, Count::grouped(made.logits.tasks, chunk / way.headRows(), 1));
     event(g, w + "chosen", {sizes.rows}, chunks());
+    if (made.remember)
+      event(g, w + "remembered", {least(sizes.tiles, 1)}, 1);
     for (auto [op, name] : {std::pair{&made.out, "out"}, {&made.gateUp, "gate_up"}, {&made.down, "down"}})
       if (op->combine) {
         event(g, w + name + "_pieces", {layers, sizes.tiles, op->tasks}, (int64_t)op->pieces.size());
@@ -789,6 +821,9 @@ private:
     auto notify = [&](Protocol &p) { p.notify(started, {floordiv(p[0], way.tokens / 8)}); };
     call(g, made.angles, {sizes.eights}, notify);
     call(g, made.embed, {sizes.eights, d / embedColumns(way)}, notify);
+    if (made.remember)
+      call(g, *made.remember, {least(sizes.tiles, 1)},
+           [&](Protocol &p) { p.notify(events.at(way.prefix + "remembered"), {p[0]}); });
   }
 
   /// Everything that was written of the residual stream before this layer.
@@ -899,6 +934,8 @@ private:
           p.notify(scored, {tile, floordiv(task, tasks)});
         });
     call(g, made.best, {sizes.rows, chunks()}, [&](Protocol &p) {
+      if (made.remember)
+        p.wait(events.at(w + "remembered"), {0});
       p.wait(scored, {floordiv(p[0], way.tokens), p[1]});
       p.notify(chosen, {p[0]});
     });

@@ -10,12 +10,16 @@
 //   slots           i32 [T]                 where its key and value go, see below
 //   pages           i32 [rows, columns]     the cache's pages that a request has
 //   last            i32 [R]                 the request's last token, whose logits are wanted: a row of `tokens`
+//   rates           f32 [R, 8]              how requests choose their next token: columns as evt.draw has them
+//   choices         i32 [R, 8]
 //   frequencies     f32 [head / 2]          of the rotary embedding
 //   weights         bf16; norms f32         as models/weights stacks them; attn_norm has the last norm as one row more
 //   keys, values    bf16 [layers, slots, kv heads, head]
 //   key_squares     f32 [layers, slots, kv heads, parts]; only where queries and keys are normed
+//   history         i32 [slots]             the tokens, beside their keys
 //   logits          f32 [R, vocabulary]
-//   next            i32 [R]                 the most likely token, the first among equals
+//   next            i32 [R]                 the token that the request has chosen
+//   logprobs        f32 [R]                 its log-probability, where that is asked for
 //   splits          index                   parts of attention, see below
 //   page_size       index                   P, as it was compiled: nothing else is accepted
 //

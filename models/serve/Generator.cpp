@@ -94,7 +94,8 @@ bool Generator::enqueue() {
     std::vector<int32_t> tokens;
     for (int64_t i = 0; i < share[r]; ++i)
       tokens.push_back(request.token(request.done + i));
-    batch.add(tokens, static_cast<int32_t>(request.done), request.pages);
+    batch.add(tokens, static_cast<int32_t>(request.done), request.pages, request.request.sampling,
+              request.promptLength());
     request.done += share[r];
     request.row = static_cast<int32_t>(flight.rows.size());
     const bool isAnswer = request.done >= request.promptLength(); // otherwise the rest of its prompt is still to come
@@ -129,6 +130,8 @@ std::vector<GenerateAnswer> Generator::harvest() {
       continue;
     GenerateAnswer &answer = request->answer;
     answer.tokens.push_back(chosen[i]);
+    if (request->request.sampling.logprobs)
+      answer.logprobs.push_back(runner.logprobs(flight.step)[i]);
     ++generated_;
     answer.endedAtEos = request->request.endsAtEos && std::find(eos.begin(), eos.end(), chosen[i]) != eos.end();
     const bool isFull = static_cast<int64_t>(answer.tokens.size()) == request->request.mostTokens;

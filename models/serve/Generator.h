@@ -25,11 +25,13 @@ struct GenerateRequest {
   std::vector<int32_t> prompt; // at least one token
   int64_t mostTokens = 16;     // of the answer
   bool endsAtEos = true;       // one of the model's tokens that end a text ends it, and is the last of the answer
+  Sampling sampling = {};      // how tokens are chosen
 };
 
 struct GenerateAnswer {
   std::string id;
   std::vector<int32_t> tokens;
+  std::vector<float> logprobs; // of the tokens, if they were asked for
   bool endedAtEos = false;
 };
 

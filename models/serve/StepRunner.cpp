@@ -18,7 +18,8 @@ size_t aligned(int64_t rows) { return (static_cast<size_t>(rows) + rowAlignment 
 
 } // namespace
 
-void StepBatch::add(std::span<const int32_t> newTokens, int32_t position, std::vector<int32_t> itsPages) {
+void StepBatch::add(std::span<const int32_t> newTokens, int32_t position, std::vector<int32_t> itsPages,
+                    const Sampling &how, int64_t prompt) {
   const auto row = static_cast<int32_t>(pages.size());
   for (int32_t token : newTokens) {
     tokens.push_back(token);
@@ -27,6 +28,7 @@ void StepBatch::add(std::span<const int32_t> newTokens, int32_t position, std::v
   }
   last.push_back(static_cast<int32_t>(tokens.size()) - 1);
   pages.push_back(std::move(itsPages));
+  sampling.add(how, position, prompt, row);
 }
 
 /// What follows from a batch and the cache.
@@ -48,6 +50,8 @@ std::vector<StepTable> StepRunner::tablesOf(const StepBatch &batch, const Lists 
       {"pages", lists.pages.data(), {requests, lists.columns}, i32Type},
       {"outputs", lists.outputs.data(), {tokens}, i32Type},
       {"last", batch.last.data(), {requests}, i32Type},
+      {"rates", batch.sampling.rates.data(), {requests, SamplingTables::columns}, f32Type},
+      {"choices", batch.sampling.choices.data(), {requests, SamplingTables::columns}, i32Type},
   };
 }
 
@@ -68,7 +72,7 @@ StepRunner::StepRunner(const std::string &artifact, const ModelConfig &model, co
   addCache();
   for (const auto &[name, array] : arrays_)
     tensors_[name] = array.tensor(device_);
-  const size_t row = aligned(mostRequests_) * sizeof(int32_t);
+  const size_t row = 2 * half() * sizeof(int32_t);
   chosenMemory_ = DeviceMemory(program_, row * flights_.size());
   chosenCopies_ = HostMemory(program_, row * flights_.size());
   nothingChosen_ = HostMemory(program_, row);
@@ -112,7 +116,8 @@ void StepRunner::checkArguments(const std::string &artifact) const {
     shapes[name] = {model_.layers, slots, model_.kvHeads, model_.headDim};
   if (model_.hasQkNorm)
     shapes["key_squares"] = {model_.layers, slots, model_.kvHeads, model_.headDim / 16};
-  std::vector<std::string> ofABatch = {"logits", "next", "splits", "share", "page_size"};
+  shapes["history"] = {slots};
+  std::vector<std::string> ofABatch = {"logits", "next", "logprobs", "splits", "share", "page_size"};
   for (const StepTable &table : tablesOf({}, {}))
     ofABatch.push_back(table.name);
   for (const evt_argument_info *info : program_.arguments()) {
@@ -148,6 +153,10 @@ void StepRunner::addCache() {
   add("values", model_.headDim, bf16Type);
   if (model_.hasQkNorm)
     add("key_squares", model_.headDim / 16, f32Type);
+  const auto bytes = static_cast<size_t>(slots) * sizeof(int32_t);
+  StepArray &history = arrays_["history"] = {DeviceMemory(program_, bytes), {slots}, i32Type};
+  launches_.fill(history.memory.data(), 0xff, bytes);
+  cacheBytes_ += bytes;
 }
 
 /// Makes room for the largest steps, so that none has to stop others for it.
@@ -165,9 +174,12 @@ void StepRunner::reserve() {
       given[table.name] = &tables_.put(table);
     int64_t logitsShape[] = {requests, model_.vocabulary};
     DLTensor logits{logitsMemory_.get(), device_, 2, f32Type, logitsShape, nullptr, 0};
-    DLTensor next{chosenMemory_.get(), device_, 1, i32Type, logitsShape, nullptr, 0};
+    DLTensor next{chosenMemory_.get(), device_, 1, i32Type, logitsShape, nullptr, 0}, logprobs = next;
+    logprobs.data = chosenOnDevice(0) + half();
+    logprobs.dtype = f32Type;
     given["logits"] = &logits;
     given["next"] = &next;
+    given["logprobs"] = &logprobs;
     const std::vector<evt_value> values = valuesOf(given, splitFor(mostColumns_ * pageSlots_, tokens));
     evt_launch_options options = EVT_LAUNCH_OPTIONS_INIT;
     options.stream = launches_.get();
@@ -179,7 +191,8 @@ void StepRunner::check(const StepBatch &batch) const {
   auto refuse = [](const std::string &what) { throw std::invalid_argument("not a step: " + what); };
   const size_t count = batch.tokens.size();
   if (!count || batch.positions.size() != count || batch.requests.size() != count || batch.last.empty() ||
-      batch.last.size() != batch.pages.size())
+      batch.last.size() != batch.pages.size() ||
+      batch.sampling.choices.size() != batch.last.size() * SamplingTables::columns)
     refuse("its lists have different lengths, or nothing in them");
   if (static_cast<int64_t>(count) > mostTokens_ || static_cast<int64_t>(batch.last.size()) > mostRequests_)
     refuse(std::to_string(count) + " tokens of " + std::to_string(batch.last.size()) + " requests, at most " +
@@ -232,12 +245,14 @@ Split StepRunner::splitFor(int64_t positions, int64_t tokens) const {
   return splitOf(positions, tokens * model_.kvHeads, workers);
 }
 
+size_t StepRunner::half() const { return aligned(mostRequests_); }
+
 int32_t *StepRunner::chosenOnDevice(int64_t step) const {
-  return reinterpret_cast<int32_t *>(chosenMemory_.data()) + flightOf(step) * aligned(mostRequests_);
+  return reinterpret_cast<int32_t *>(chosenMemory_.data()) + flightOf(step) * 2 * half();
 }
 
 int32_t *StepRunner::chosenOnHost(int64_t step) const {
-  return reinterpret_cast<int32_t *>(chosenCopies_.data()) + flightOf(step) * aligned(mostRequests_);
+  return reinterpret_cast<int32_t *>(chosenCopies_.data()) + flightOf(step) * 2 * half();
 }
 
 /// Copies the tokens that the step before chose to their places among this one's, runs of neighbours at once.
@@ -299,8 +314,10 @@ int64_t StepRunner::enqueue(const StepBatch &batch) {
 
   DLTensor logits{logitsMemory_.get(), device_, 2, f32Type, shape, nullptr, 0};
   DLTensor next{chosenOnDevice(step), device_, 1, i32Type, shape, nullptr, 0};
+  DLTensor logprobs{chosenOnDevice(step) + half(), device_, 1, f32Type, shape, nullptr, 0};
   given["logits"] = &logits;
   given["next"] = &next;
+  given["logprobs"] = &logprobs;
   flight.started.record(launches_.get());
   program_.launch(valuesOf(given, splitFor(lists.longest, count)),
                   {.schedule = options_.schedule, .workers = options_.workers, .stream = launches_.get()});
@@ -309,7 +326,7 @@ int64_t StepRunner::enqueue(const StepBatch &batch) {
   ++steps_;
 
   readings_.waitFor(flight.done);
-  readings_.copy(chosenOnHost(step), chosenOnDevice(step), rows * sizeof(int32_t), EVT_COPY_TO_HOST);
+  readings_.copy(chosenOnHost(step), chosenOnDevice(step), (half() + rows) * sizeof(int32_t), EVT_COPY_TO_HOST);
   flight.read.record(readings_.get());
   return step;
 }
@@ -330,6 +347,10 @@ std::span<const int32_t> StepRunner::wait(int64_t step) {
     deviceSeconds_ += flight.started.secondsTo(flight.done);
   }
   return chosen;
+}
+
+std::span<const float> StepRunner::logprobs(int64_t step) const {
+  return {reinterpret_cast<const float *>(chosenOnHost(step) + half()), flights_[flightOf(step)].rows};
 }
 
 void StepRunner::step(const StepBatch &batch) {

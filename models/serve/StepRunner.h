@@ -16,6 +16,7 @@
 
 #include "models/config/ModelConfig.h"
 #include "models/config/Splits.h"
+#include "models/serve/Sampling.h"
 #include "models/serve/StepTables.h"
 #include "models/serve/WeightLoader.h"
 #include "models/weights/Checkpoint.h"
@@ -38,9 +39,11 @@ struct StepBatch {
   std::vector<int32_t> requests; // each token's row of `pages`
   std::vector<int32_t> last;     // each request's last token, a row of `tokens`
   std::vector<std::vector<int32_t>> pages;
+  SamplingTables sampling; // how each request chooses its next token
 
-  /// One more request: its pages, and the tokens from `position` on.
-  void add(std::span<const int32_t> newTokens, int32_t position, std::vector<int32_t> itsPages);
+  /// One more request: its pages, and the tokens from `position` on. `prompt` of its tokens are not its own answer.
+  void add(std::span<const int32_t> newTokens, int32_t position, std::vector<int32_t> itsPages,
+           const Sampling &how = {}, int64_t prompt = 0);
 
   /// Stands for the token that request `row` of the step before gets, which nobody but the device may know yet.
   static constexpr int32_t chosen(int32_t row) { return -1 - row; }
@@ -79,15 +82,20 @@ public:
   /// std::invalid_argument for a batch that is not one: tokens outside the vocabulary, positions without a page, pages
   /// that are not there.
   int64_t enqueue(const StepBatch &batch);
-  /// Waits for a step, one of the last `ahead`; the most likely token of each request. Throws evt::Error if it went
+  /// Waits for a step, one of the last `ahead`; the token that each request has chosen. Throws evt::Error if it went
   /// wrong.
   std::span<const int32_t> wait(int64_t step);
+  /// Of a step that was waited for, one of the last `ahead`: the log-probability of each of these tokens, 0 where that
+  /// was not asked for.
+  std::span<const float> logprobs(int64_t step) const;
 
   /// Runs a step and waits for it.
   void step(const StepBatch &batch);
-  /// Of the last step, which must have been waited for: a row for each request, and the most likely token of each.
+  /// Of the last step, which must have been waited for: a row for each request; the token that each has chosen, and its
+  /// log-probability.
   std::span<const float> logits(size_t request);
   std::span<const int32_t> next() const { return next_; }
+  std::span<const float> logprobs() const { return logprobs(steps_ - 1); }
 
   int64_t pages() const { return options_.pages; }
   /// Positions of a page, and the most tokens and requests of a step: what the program was compiled for, or less.
@@ -130,6 +138,8 @@ private:
   size_t flightOf(int64_t step) const { return static_cast<size_t>(step) % flights_.size(); }
   int32_t *chosenOnDevice(int64_t step) const;
   int32_t *chosenOnHost(int64_t step) const;
+  /// Elements of a row of chosenMemory_: a step's tokens, then, `half` of it further, their log-probabilities.
+  size_t half() const;
 
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   Times times_;

@@ -30,6 +30,15 @@ struct GenerateOptions {
 
 [[noreturn]] void refuse(const std::string &message) { throw Failure(ExitCode::wrongInput, message); }
 
+bool readSampling(models::Sampling &sampling, const std::string &key, const nlohmann::json &value,
+                  const std::string &where) {
+  try {
+    return models::readSamplingField(sampling, key, value);
+  } catch (const std::invalid_argument &error) {
+    refuse(where + ": " + error.what());
+  }
+}
+
 /// One line: {"id": "a", "tokens": [1, 2], "max_tokens": 16, "ignore_eos": false}
 models::GenerateRequest requestOf(const std::string &line, const std::string &where) {
   nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
@@ -49,9 +58,9 @@ models::GenerateRequest requestOf(const std::string &line, const std::string &wh
       request.mostTokens = value;
     } else if (key == "ignore_eos" && value.is_boolean()) {
       request.endsAtEos = !value.get<bool>();
-    } else {
+    } else if (!readSampling(request.sampling, key, value, where)) {
       refuse(where + ": '" + key + "' is " + value.dump() +
-             "; a request has an id, tokens, and may have max_tokens and ignore_eos");
+             "; a request has an id, tokens, and may have max_tokens, ignore_eos, " + models::samplingFields());
     }
   }
   if (request.id.empty())
@@ -234,13 +243,13 @@ void generate(const GenerateOptions &options) {
   constexpr int64_t settled = 500; // steps after which nothing should need more memory
   bool isFirst = true;
   while (!generator.isIdle()) {
-    for (const models::GenerateAnswer &answer : generator.step())
-      out << nlohmann::ordered_json{{"id", answer.id},
-                                    {"tokens", answer.tokens},
-                                    {"finish", answer.endedAtEos ? "eos" : "length"}}
-                 .dump()
-          << "\n"
-          << std::flush;
+    for (const models::GenerateAnswer &answer : generator.step()) {
+      nlohmann::ordered_json json{{"id", answer.id}, {"tokens", answer.tokens}};
+      if (!answer.logprobs.empty())
+        json["logprobs"] = answer.logprobs;
+      json["finish"] = answer.endedAtEos ? "eos" : "length";
+      out << json.dump() << "\n" << std::flush;
+    }
     if (isFirst && generator.generated() > 0) {
       account.phase("first step", secondsSince(begin));
       account.firstToken(*runner);
@@ -262,7 +271,7 @@ void addGenerate(Commands &commands) {
   auto options = std::make_shared<GenerateOptions>();
   CLI::App *command = commands.add(
       "generate", "continue token sequences with a model",
-      "Reads requests, a line of JSON each, and continues their tokens with the most likely ones. Requests join and "
+      "Reads requests, a line of JSON each, and continues their tokens. Requests join and "
       "leave a running batch; prompts are taken in chunks. The model's folder has its config.json and its weights; the "
       "artifact is its step, compiled by 'evt compile', and runs where it was compiled for: on the CPU, or on a GPU "
       "with --target cuda. Nothing is compiled or captured here. Answers are written, a line of JSON each, as they are "
@@ -270,10 +279,21 @@ void addGenerate(Commands &commands) {
       "info.\n\n"
       "A request: {\"id\": \"a\", \"tokens\": [1, 17, 4], \"max_tokens\": 16, \"ignore_eos\": false}; the last two may "
       "be left out. "
-      "Its answer: {\"id\": \"a\", \"tokens\": [9, 2], \"finish\": \"eos\"}.",
+      "Its answer: {\"id\": \"a\", \"tokens\": [9, 2], \"finish\": \"eos\"}.\n\n"
+      "The most likely token is taken, unless a request has a temperature above 0; then one is drawn. It may also "
+      "have: "
+      "top_k (0: all), top_p (1: all) and min_p (0: all), which draw from the most likely tokens alone, in this order; "
+      "seed (0), of which, with the token's position, the draw is a function, whatever else runs; repetition_penalty "
+      "(1), "
+      "of tokens of the prompt and the answer, presence_penalty (0) and frequency_penalty (0), of tokens of the "
+      "answer; "
+      "\"logprobs\": true, which adds the list of the tokens' log-probabilities, before penalties and temperature, to "
+      "the answer.",
       {"evt compile models/tiny -o tiny.evt && evt generate models/tiny --artifact tiny.evt --in requests.jsonl",
        "evt compile models/tiny -o gpu.evt --target cuda && evt generate models/tiny --artifact gpu.evt --in r.jsonl",
-       "echo '{\"id\": 1, \"tokens\": [5, 6, 7]}' | evt generate models/tiny --artifact tiny.evt"},
+       "echo '{\"id\": 1, \"tokens\": [5, 6, 7]}' | evt generate models/tiny --artifact tiny.evt",
+       "echo '{\"id\": 1, \"tokens\": [5], \"temperature\": 0.7, \"top_p\": 0.9, \"seed\": 4}' | evt generate "
+       "models/tiny --artifact tiny.evt"},
       [options] {
         try {
           generate(*options);

@@ -287,6 +287,28 @@ void CallExtractor::addPartsMerge(Call &call, ir::MergePartsOp op) {
             call.waits.size(), "writes");
 }
 
+/// Which slots the history is in is data, and so is whether the logits are copied.
+void CallExtractor::addDraw(Call &call, ir::DrawOp op) {
+  const Side row = point(values->of(op.getRow())), all{};
+  const std::vector<Side> columns = {row, range(values->of(op.getColumn()), op.getChunk())};
+  auto add = [&](Value memory, bool write, std::vector<Side> sides, const char *what) {
+    addAccess(call, op, memory, write, std::move(sides), call.waits.size(), what);
+  };
+  add(op.getLogits(), false, columns, "reads");
+  add(op.getRates(), false, {row, all}, "reads");
+  add(op.getChoices(), false, {row, all}, "reads");
+  add(op.getPages(), false, {all, all}, "reads the pages in");
+  add(op.getHistory(), false, {all}, "reads");
+  add(op.getScaled(), true, columns, "writes");
+}
+
+void CallExtractor::addSample(Call &call, ir::SampleOp op) {
+  const Side row = point(values->of(op.getRow())), all{};
+  addAccess(call, op, op.getParts(), /*write=*/false, {row, all, all}, call.waits.size(), "reads");
+  for (Value memory : {op.getScaled(), op.getLogits(), op.getRates(), op.getChoices()})
+    addAccess(call, op, memory, /*write=*/false, {row, all}, call.waits.size(), "reads");
+}
+
 LogicalResult CallExtractor::checkMutable(Operation *write, Value memory) {
   ir::GraphOp graph = scope.signature.graph;
   auto argument = dyn_cast<BlockArgument>(values->memoryOf(memory));
@@ -317,6 +339,12 @@ LogicalResult CallExtractor::extractBody(Call &call) {
         addPartsAttention(call, attend);
       else
         addPartsMerge(call, cast<ir::MergePartsOp>(step));
+    } else if (auto draw = dyn_cast<ir::DrawOp>(step)) {
+      if (failed(checkMutable(draw, draw.getScaled())))
+        return WalkResult::interrupt();
+      addDraw(call, draw);
+    } else if (auto sample = dyn_cast<ir::SampleOp>(step)) {
+      addSample(call, sample);
     } else if (auto read = dyn_cast<ir::ReadOp>(step)) {
       std::vector<Side> sides;
       for (Value index : read.getIndices())

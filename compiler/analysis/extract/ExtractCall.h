@@ -50,6 +50,8 @@ private:
   void addMerge(Call &call, ir::MergeOp op);
   void addPartsAttention(Call &call, ir::AttendPartsOp op);
   void addPartsMerge(Call &call, ir::MergePartsOp op);
+  void addDraw(Call &call, ir::DrawOp op);
+  void addSample(Call &call, ir::SampleOp op);
   template <typename UseOp> std::vector<Side> sidesOf(UseOp use, bool wholeIsShape);
   std::string describe(llvm::StringRef what);
 

@@ -4,13 +4,17 @@
     evt compile --target cuda bench/step/models/qwen3-8b -o qwen3-8b.evt
     run.py --artifact qwen3-8b.evt --model bench/step/models/qwen3-8b --check
     run.py --artifact qwen3-8b.evt --model bench/step/models/qwen3-8b --batch 1,8 --context 1024 --peer
+    run.py --artifact qwen3-8b.evt --model bench/step/models/qwen3-8b --prefill 2048 --mixed 512,16,1024 --peer
 
 Weights are random, N(0, 0.02), and resident on the GPU in the artifact's layout. --check compares logits with transformers on the
-same weights: prompts are taken in chunks of many tokens and then token by token, alone and in batches, under every schedule.
+same weights: prompts are taken in chunks of many tokens and then token by token, alone and in batches, and in chunks beside new
+tokens of other requests, under every schedule.
 The largest error against float32 must be at most 1.5 times that of transformers in bf16, the bits must be the same under all
 schedules and in any batch of up to 8 tokens. A time is that of one launch, the median of --repeats, queued one behind
 another as decoding does. The bound is the bytes of weights and of the cache's keys and values over --limit TB/s. --sampling says
-how tokens are chosen. --peer times PyTorch's own kernels in a CUDA graph. Needs PyTorch and, for --check, transformers.
+how tokens are chosen. --peer times PyTorch's own kernels in a CUDA graph. --prefill times a step of one prompt, of which the last
+token's logits are wanted; --mixed a step with a chunk of a prompt and a batch of new tokens, and both by themselves. Needs PyTorch
+and, for --check, transformers.
 """
 
 import argparse
@@ -211,7 +215,7 @@ class Steps:
     failures = 0
 
 
-def check(model, program, lengths, last):
+def check(model, program, lengths, last, schedules):
     """Number of failures."""
     generator = torch.Generator().manual_seed(3)
     prompts = [torch.randint(0, model.vocabulary, (n,), generator=generator).tolist() for n in lengths]
@@ -243,8 +247,8 @@ def check(model, program, lengths, last):
                   f"{', another token' if wrong else ''}{', other bits' if other else ''}", flush=True)
         return error
 
-    for schedule in ("static", "ticket", "dynamic"):
-        steps, worst = Steps(model, program, 4 + sum(-(-n // SLOTS) for n in lengths)), {}
+    for schedule in schedules:
+        steps, worst = Steps(model, program, 4 + 2 * sum(-(-n // SLOTS) for n in lengths)), {}
         pages = [[steps.free.pop() for _ in range(-(-n // SLOTS))] for n in lengths]
         starts = [max(len(p) - last, 0) for p in prompts]
         # Everything before the last positions in one step of many tokens, or several: the last request in chunks.
@@ -265,21 +269,51 @@ def check(model, program, lengths, last):
                     worst[way] = max(worst.get(way, 0), error)
             for r in live[:3]:
                 judge(f"{schedule}, alone", steps.run([token(r)], schedule)[0], r, i, "few")
+        # Chunks of the long prompts beside new tokens of the others: runs of any length from anywhere in a page.
+        long = [r for r, p in enumerate(prompts) if len(p) >= 300]
+        others = [r for r, p in enumerate(prompts) if r not in long and len(p) > last]
+        sizes, done, i = [15, 150, 16, 7, 300, 1, 64, 33, 700], {r: 0 for r in long}, 0
+        fresh = {r: [steps.free.pop() for _ in pages[r]] for r in long}
+        while any(done[r] < len(prompts[r]) for r in long):
+            batch, judged = [], []
+            for r in long:
+                # Up to the first position that is compared, then one by one.
+                take = min(sizes[(i + r) % len(sizes)], max(starts[r] + 1 - done[r], 1), len(prompts[r]) - done[r])
+                if take:
+                    batch.append((prompts[r][done[r]:done[r] + take], done[r], fresh[r]))
+                    done[r] += take
+                    judged.append((r, done[r] - 1 - starts[r]))
+            for n, r in enumerate(others):
+                at = starts[r] + (i + n) % last
+                batch.insert(n % (len(batch) + 1), ([prompts[r][at]], at, pages[r]))
+                judged.insert(n % (len(judged) + 1), (r, at - starts[r]))
+            found = steps.run(batch, schedule)
+            for row, (r, at) in enumerate(judged):
+                if at >= 0:
+                    error = judge(f"{schedule}, chunks and new tokens, step {i}", found[row], r, at, f"mixed {i}")
+                    worst["mixed"] = max(worst.get("mixed", 0), error)
+            i += 1
         print(f"  {schedule}: largest error {', '.join(f'{e:.4f} ({w} tokens)' for w, e in worst.items())}, transformers in bf16 "
               f"{theirs:.4f}", flush=True)
     return failures + Steps.failures
 
 
 def time_steps(model, program, batch, context, repeats, schedule, how):
-    columns = -(-context // SLOTS)
-    steps = Steps(model, program, batch * columns)
-    steps.how = how
+    return time_requests(model, program, [(1, context)] * batch, repeats, schedule, how)
+
+
+def time_requests(model, program, requests, repeats, schedule, how=None):
+    """`requests`: how many new tokens each has, and how many positions with them."""
+    pages = [-(-positions // SLOTS) for _, positions in requests]
+    steps = Steps(model, program, sum(pages))
+    steps.how = how or steps.how
     steps.cache["history"].random_(model.vocabulary)
     for name in steps.cache.keys() - {"history"}:
         for part in steps.cache[name]:
             part.uniform_(0.5, 1.5) if name == "key_squares" else part.normal_()
-    tokens = [([7 * r + 3], context - 1, [steps.free.pop() for _ in range(columns)]) for r in range(batch)]
-    values = steps.arguments(tokens)
+    values = steps.arguments([([(7 * r + 3 * i) % model.vocabulary for i in range(new)], positions - new,
+                               [steps.free.pop() for _ in range(n)])
+                              for r, ((new, positions), n) in enumerate(zip(requests, pages))])
     torch.cuda.synchronize()
     timers = []
     with torch.cuda.stream(steps.stream):
@@ -303,6 +337,38 @@ class Peer:
         self.embedding, self.head = model.plain("embedding"), model.plain("head")
         self.norms = {n: model.weights[n].bfloat16() for n in ("attn_norm", "mlp_norm")}
         self.head_norms = {n: model.weights[n].bfloat16() for n in ("q_norm", "k_norm")} if model.normed else None
+
+    def prefill(self, tokens, repeats):
+        """One prompt, the logits of its last token."""
+        m, F = self.model, torch.nn.functional
+        numbers = torch.arange(tokens, device="cuda") % m.vocabulary
+        angle = torch.arange(tokens, device="cuda").float()[:, None] * m.weights["frequencies"]
+        cos, sin = (torch.cat((f(angle), f(angle)), -1).bfloat16()[:, None] for f in (torch.cos, torch.sin))
+        keys = torch.empty(m.layers, tokens, m.kv, m.head, device="cuda", dtype=torch.bfloat16)
+        values = torch.empty_like(keys)
+        norm = lambda x, w: F.rms_norm(x, x.shape[-1:], w, 1e-6)
+
+        def rope(x):
+            low, high = x.chunk(2, -1)
+            return x * cos + torch.cat((-high, low), -1) * sin
+
+        def step():
+            x = self.embedding[numbers]
+            for l, (qkv, o, gate_up, down) in enumerate(self.layers):
+                y = F.linear(norm(x, self.norms["attn_norm"][l]), qkv)
+                q, k, v = (t.view(tokens, -1, m.head) for t in y.split((m.heads * m.head, m.kv * m.head, m.kv * m.head), -1))
+                if self.head_norms:
+                    q, k = norm(q, self.head_norms["q_norm"][l]), norm(k, self.head_norms["k_norm"][l])
+                q, k = rope(q), rope(k)
+                keys[l], values[l] = k, v
+                heads = lambda t: t.transpose(0, 1)[None]
+                a = F.scaled_dot_product_attention(heads(q), heads(k), heads(v), is_causal=True, enable_gqa=True)
+                x = x + F.linear(a[0].transpose(0, 1).reshape(tokens, -1), o)
+                gate, up = F.linear(norm(x, self.norms["mlp_norm"][l]), gate_up).chunk(2, -1)
+                x = x + F.linear(F.silu(gate) * up, down)
+            return F.linear(norm(x[-1:], self.norms["attn_norm"][-1]), self.head).argmax(-1)
+
+        return self.replayed(step, repeats)
 
     def time(self, batch, context, repeats):
         m, F = self.model, torch.nn.functional
@@ -335,6 +401,11 @@ class Peer:
                 x = x + F.linear(F.silu(gate) * up, down)
             return F.linear(norm(x, self.norms["attn_norm"][-1]), self.head).argmax(-1)
 
+        return self.replayed(step, repeats)
+
+    @staticmethod
+    def replayed(step, repeats):
+        """The time of a step, captured in a CUDA graph."""
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream), torch.no_grad():
@@ -365,6 +436,8 @@ def main():
     parser.add_argument("--batch", default="")
     parser.add_argument("--context", default="1024")
     parser.add_argument("--sampling", default="greedy", help=f"of {', '.join(SAMPLING)}")
+    parser.add_argument("--prefill", default="", help="tokens of a prompt that is one step")
+    parser.add_argument("--mixed", default="", help="CHUNK,BATCH,CONTEXT: a chunk of a prompt beside a batch of new tokens")
     parser.add_argument("--schedules", default="static,ticket,dynamic")
     parser.add_argument("--repeats", type=int, default=21)
     parser.add_argument("--peer", action="store_true")
@@ -375,7 +448,7 @@ def main():
     program = launcher.Library(options.library).load(options.artifact)
     model = Model(options.model, options.layers, program)
     print(f"{options.model.name}: {model.layers} layers, weights {model.weight_bytes / 1e9:.3f} GB", flush=True)
-    failures = check(model, program, numbers(options.lengths), options.last) if options.check else 0
+    failures = check(model, program, numbers(options.lengths), options.last, options.schedules.split(",")) if options.check else 0
     for batch in numbers(options.batch):
         for context in numbers(options.context):
             cache = 4 * batch * context * model.kv * model.head * model.layers
@@ -388,6 +461,21 @@ def main():
             if options.peer:
                 torch.cuda.empty_cache()
                 print(f"  batch {batch:3} context {context:5} PyTorch  {Peer(model).time(batch, context, options.repeats):8.4f} ms", flush=True)
+    peer = Peer(model) if options.peer and options.prefill else None
+    for tokens in numbers(options.prefill):
+        for schedule in options.schedules.split(","):
+            ms = time_requests(model, program, [(tokens, tokens)], options.repeats, schedule)
+            print(f"  prefill {tokens:5} {schedule:8} {ms:8.3f} ms  {2 * tokens * (model.weight_bytes / 2 - model.vocabulary * model.d) / ms / 1e9:6.1f} "
+                  f"TFLOP/s in products", flush=True)
+        if peer:
+            print(f"  prefill {tokens:5} PyTorch  {peer.prefill(tokens, options.repeats):8.3f} ms", flush=True)
+    if options.mixed:
+        chunk, batch, context = numbers(options.mixed)
+        for schedule in options.schedules.split(","):
+            kinds = {"both": [(chunk, chunk)] + [(1, context)] * batch, "chunk": [(chunk, chunk)], "batch": [(1, context)] * batch}
+            ms = {kind: time_requests(model, program, r, options.repeats, schedule) for kind, r in kinds.items()}
+            print(f"  {chunk} tokens of a prompt and {batch} new ones, context {context}, {schedule:8} {ms['both']:8.3f} ms; by themselves "
+                  f"{ms['chunk']:.3f} and {ms['batch']:.3f}", flush=True)
     if options.check:
         print(f"{'1 passed, 0' if not failures else '0 passed, 1'} failed")
     sys.exit(bool(failures))

@@ -146,6 +146,12 @@ private:
         sum = sum + touchDraw(draw, times);
       else if (auto sample = dyn_cast<ir::SampleOp>(step))
         sum = sum + touchSample(sample, times);
+      else if (auto tokens = dyn_cast<ir::AttendTokensOp>(step))
+        sum = sum + touchTokens(tokens, times);
+      else if (auto tokens = dyn_cast<ir::ShortTokensOp>(step))
+        touchRuns(tokens, times);
+      else if (auto rotate = dyn_cast<ir::RotateHeadOp>(step))
+        sum = sum + touchHead(rotate, times);
       sum = sum + evt::opsOf(&step);
     }
     return sum;
@@ -238,6 +244,89 @@ private:
     const int64_t row = rowElements(op.getAcc());
     touchRow(op.getTo(), true, op.getRow(), op.getColumn(), row, times);
     return touchAllParts(op, false, {op.getI(), op.getJ()}, times) * 3 * row;
+  }
+
+  template <typename RunsOp> void touchRuns(RunsOp op, const Amount &times) {
+    for (Value table : {op.getRequests(), op.getPositions()})
+      touch(table, false, {IndexRange()}, {1}, times);
+  }
+
+  /// Returns the operations: six for a rotated pair of columns, as many for its norm.
+  Amount touchHead(ir::RotateHeadOp op, const Amount &times) {
+    const int64_t columns = op.getColumns(), tokens = op.getTokens();
+    IndexRange token = ranges.of(op.getToken()), column = ranges.of(op.getColumn()), head = ranges.of(op.getHead());
+    IndexRange layer = ranges.of(op.getLayer());
+    auto longer = [](IndexRange range, int64_t size) {
+      if (range.hi)
+        range.hi = *range.hi + (size - 1);
+      return range;
+    };
+    auto first = [](int64_t count) {
+      IndexRange row;
+      row.lo = 0;
+      row.hi = count - 1;
+      return row;
+    };
+    IndexRange rows = longer(token, tokens);
+    touch(op.getX(), false, {rows, longer(column, columns)}, {tokens, columns}, times);
+    if (op.getSlots())
+      touch(op.getSlots(), false, {rows}, {tokens}, times);
+    for (Value table : {op.getCosines(), op.getSines()})
+      if (table)
+        touch(table, false, {rows, first(columns / 2)}, {tokens, columns / 2}, times);
+    if (op.getWeights())
+      touch(op.getWeights(), false, {layer, first(columns)}, {1, columns}, times);
+    for (auto [memory, each] : {std::pair(op.getOut(), columns), std::pair(op.getSquares(), columns / 16)}) {
+      if (!memory)
+        continue;
+      if (op.getSlots()) {
+        touch(memory, true, {layer, {}, head, first(each)}, {1, tokens, 1, each}, times);
+        continue;
+      }
+      IndexRange ofHead;
+      if (head.lo && head.hi) {
+        ofHead.lo = *head.lo * each;
+        ofHead.hi = *head.hi * each + (each - 1);
+      }
+      touch(memory, true, {rows, ofHead}, {tokens, each}, times);
+    }
+    return Amount(tokens * columns / 2 * ((op.getCosines() ? 6 : 0) + (op.getWeights() ? 6 : 0)));
+  }
+
+  /// Every position that a row of the page table has room for; returns the operations on them.
+  Amount touchTokens(ir::AttendTokensOp op, const Amount &times) {
+    IndexRange layer = ranges.of(op.getLayer()), head = ranges.of(op.getHead()), token = ranges.of(op.getToken());
+    if (token.hi)
+      token.hi = *token.hi + ((int64_t)op.getTokens() - 1);
+    touchRuns(op, times);
+    touch(op.getPages(), false, {IndexRange(), IndexRange()}, {1, 1}, times);
+    unsigned table = signature.memoryOf(ranges.memoryOf(op.getPages()));
+    Amount positions = ranges.extentOf(table, 1) * (int64_t)op.getPageSlots();
+    auto columns = [](int64_t count) {
+      IndexRange row;
+      row.lo = 0;
+      row.hi = count - 1;
+      return row;
+    };
+    for (Value memory : {op.getKeys(), op.getValues(), op.getKeySquares()})
+      if (memory) {
+        int64_t count = cast<MemRefType>(memory.getType()).getDimSize(3);
+        touch(memory, false, {layer, {}, head, columns(count)}, {1, 1, 1, count}, times * positions);
+      }
+    const int64_t rows = (int64_t)op.getTokens(), all = cast<MemRefType>(op.getQuery().getType()).getDimSize(1);
+    for (Value memory : {op.getQuery(), op.getQuerySquares(), op.getOut()})
+      if (memory) {
+        auto type = cast<MemRefType>(memory.getType());
+        const int64_t share = type.getDimSize(1) / cast<MemRefType>(op.getKeys().getType()).getDimSize(2);
+        IndexRange columnsOfHead;
+        if (head.lo && head.hi) {
+          columnsOfHead.lo = *head.lo * share;
+          columnsOfHead.hi = *head.hi * share + (share - 1);
+        }
+        touch(memory, memory == op.getOut(), {token, columnsOfHead}, {rows, share}, times);
+      }
+    assume("a request attends to as many positions as its row of the page table has room for");
+    return positions * (4 * rows * all / cast<MemRefType>(op.getKeys().getType()).getDimSize(2));
   }
 
   /// All parts; returns the operations on them.

@@ -217,6 +217,28 @@ public:
     Tile m, sum, acc;
   };
   SoftmaxPart attend(Tile query, Tile scales, const Attention &over, Index from, Index to);
+  /// Tokens of a step in long runs attend over their requests' positions up to their own: see evt.attend_tokens.
+  struct TokenRuns {
+    Memory requests, positions;
+    int64_t enough; // tokens of a long run
+  };
+  struct TokenAttention {
+    Memory query, out;
+    std::optional<Memory> querySquares = std::nullopt;
+    int64_t tokens, group;
+    double scale;
+  };
+  /// `over` names no request: the tokens do.
+  void attendTokens(const TokenAttention &how, const TokenRuns &runs, const Attention &over, Index token);
+  /// A head of tokens on its way from a product: see evt.rotate_head.
+  struct HeadRotation {
+    Memory x, out;
+    std::optional<Memory> slots, cosines, sines, weights, squares;
+    int64_t tokens, columns;
+  };
+  void rotateHead(const HeadRotation &how, Index token, Index column, Index layer, Index head);
+  /// How many of `count` tokens are in short runs: see evt.short_tokens.
+  Index shortTokens(const TokenRuns &runs, Index token, int64_t count);
   /// The parts of a softmax at (i, j), merged: see evt.merge.
   Tile merge(Memory m, Memory sum, Memory acc, Index i, Index j, Index parts);
   /// Rows of a query, stored without the root of their norm where `squares` has sums of squares.

@@ -319,6 +319,30 @@ TileScope::SoftmaxPart TileScope::attend(Tile query, Tile scales, const Attentio
   return {{op.getM(), this}, {op.getSum(), this}, {op.getAcc(), this}};
 }
 
+void TileScope::attendTokens(const TokenAttention &how, const TokenRuns &runs, const Attention &over, Index token) {
+  cursor.create<ir::AttendTokensOp>(
+      loc, how.query.value, how.out.value, runs.requests.value, runs.positions.value, over.keys.value,
+      over.values.value, over.pages.value, how.querySquares ? how.querySquares->value : Value(),
+      over.squares ? over.squares->value : Value(), valueOf(token), valueOf(over.head), valueOf(over.layer),
+      cursor.getI64IntegerAttr(how.tokens), cursor.getI64IntegerAttr(runs.enough),
+      cursor.getI64IntegerAttr(over.pageSlots), cursor.getI64IntegerAttr(how.group), cursor.getF64FloatAttr(how.scale),
+      cursor.getF64FloatAttr(over.epsilon));
+}
+
+void TileScope::rotateHead(const HeadRotation &how, Index token, Index column, Index layer, Index head) {
+  auto value = [](const std::optional<Memory> &m) { return m ? m->value : Value(); };
+  cursor.create<ir::RotateHeadOp>(loc, how.x.value, how.out.value, value(how.slots), value(how.cosines),
+                                  value(how.sines), value(how.weights), value(how.squares), valueOf(token),
+                                  valueOf(column), valueOf(layer), valueOf(head), cursor.getI64IntegerAttr(how.tokens),
+                                  cursor.getI64IntegerAttr(how.columns));
+}
+
+Index TileScope::shortTokens(const TokenRuns &runs, Index token, int64_t count) {
+  return {this, cursor.create<ir::ShortTokensOp>(loc, cursor.getIndexType(), runs.requests.value, runs.positions.value,
+                                                 valueOf(token), cursor.getI64IntegerAttr(count),
+                                                 cursor.getI64IntegerAttr(runs.enough))};
+}
+
 Tile TileScope::merge(Memory m, Memory sum, Memory acc, Index i, Index j, Index parts) {
   auto type = cast<MemRefType>(acc.value.getType());
   if (type.getRank() != 5)

@@ -258,11 +258,32 @@ void emitTasks(const GraphCode &graph, const TaskForms &forms, const std::vector
   out.line();
 }
 
+namespace {
+
+/// Whether the tasks of a call that are next to each other tend to be long together: tokens of a prompt attend to the
+/// more the later they come, and tokens in short runs are beside each other.
+bool isUneven(ir::CallOp call) {
+  return ir::calleeOf(call)
+      .getBody()
+      .walk([](Operation *op) {
+        return isa<ir::AttendTokensOp, ir::ShortTokensOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+} // namespace
+
 void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms,
                         const std::vector<std::vector<unsigned>> &passes, CodeWriter &out) {
   out.line("EVT_FORCED void run_static(evt::Worker &w, const Program &P) {");
   out.line("evt::Polling use{w};");
-  if (llvm::is_contained(forms, TaskForm::streamed) || llvm::is_contained(forms, TaskForm::tiled))
+  auto isDealt = [&](unsigned k) {
+    ir::CallOp call = graph.signature.calls[k];
+    return forms[k] == TaskForm::streamed || forms[k] == TaskForm::tiled ||
+           (forms[k] == TaskForm::handedOver && !call.isRagged() && isUneven(call) &&
+            std::none_of(carried[k].begin() + graph.iterations(k), carried[k].end(), [](bool b) { return b; }));
+  };
+  if (llvm::any_of(llvm::seq<unsigned>(0, forms.size()), isDealt))
     out.line("uint32_t dealt = 0;");
   walkProgram(graph, bodyOf(graph), out, 0, [&](unsigned k) {
     if (!isHandedOut(forms[k]))
@@ -284,7 +305,7 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const Ta
       out.line("}");
       return;
     }
-    if (forms[k] == TaskForm::streamed || forms[k] == TaskForm::tiled) {
+    if (isDealt(k)) {
       // Dealt out one by one, on and on over the calls: what comes first in the grid is finished first by all, so that
       // who waits for a part of it does not wait for the whole. Neighbours run at the same time and share operands in
       // the cache.

@@ -60,6 +60,7 @@ void StreamPlan::alignCaches(const GraphCode &graph) {
     };
     ir::calleeOf(call).getBody().walk([&](ir::AttendOp op) { align(op); });
     ir::calleeOf(call).getBody().walk([&](ir::AttendPartsOp op) { align(op); });
+    ir::calleeOf(call).getBody().walk([&](ir::AttendTokensOp op) { align(op); });
   }
 }
 

@@ -196,6 +196,10 @@ private:
       return emitDraw(d);
     if (auto s = dyn_cast<ir::SampleOp>(op))
       return emitSample(s);
+    if (auto a = dyn_cast<ir::AttendTokensOp>(op))
+      return emitAttendTokens(a);
+    if (auto r = dyn_cast<ir::RotateHeadOp>(op))
+      return emitRotateHead(r);
     if (auto p = dyn_cast<ir::PrefixSumOp>(op))
       return emitPrefixSum(p);
     emitScalar(op);
@@ -229,6 +233,9 @@ private:
     std::string n = fresh("v"), expression;
     if (auto r = dyn_cast<ir::ReadOp>(op)) {
       expression = "evt::read_table(w, " + name(r.getTable()) + ", {" + list(r.getIndices(), "0") + "})";
+    } else if (auto t = dyn_cast<ir::ShortTokensOp>(op)) {
+      expression = "evt::tile::short_tokens<" + num(t.getCount()) + ", " + num(t.getEnough()) + ">(w, " +
+                   name(t.getRequests()) + ", " + name(t.getPositions()) + ", " + name(t.getToken()) + ")";
     } else if (auto v = dyn_cast<ir::ValidOp>(op)) {
       expression = "evt::valid(" + name(v.getOffset()) + ", " + num(v.getSize()) + ", " + name(v.getMemory()) +
                    ".dims[" + num(v.getDim()) + "])";
@@ -461,6 +468,35 @@ private:
     bytes = outside;
   }
 
+  void emitAttendTokens(ir::AttendTokensOp op) {
+    Type f32 = Float32Type::get(op.getContext());
+    auto keys = cast<MemRefType>(op.getKeys().getType());
+    std::string ofQueries = "evt::tile::NoSquares{}", ofKeys = ofQueries, scratch;
+    if (op.getKeySquares()) {
+      ofQueries = name(op.getQuerySquares());
+      ofKeys = "evt::tile::Squares<" + num(cast<MemRefType>(op.getKeySquares().getType()).getDimSize(3)) + ">{" +
+               name(op.getKeySquares()) + ", " + cppFloat(op.getEpsilon().convertToDouble(), f32) + "}";
+    }
+    const int64_t outside = bytes;
+    if (isCuda()) {
+      // Three blocks of 32 positions, a number for each position, what is known of the cache
+      // (device/cuda/tile/attend_tokens.h).
+      const int64_t columns = keys.getDimSize(3), room = 32 * (3 * (2 * columns + (columns % 64 ? 16 : 0)) + 4) + 64;
+      std::string b = newBuffer(RankedTensorType::get({room / 4}, f32));
+      out.line("static_assert(evt::tile::attend_tokens_bytes<", cppType(keys.getElementType()), ">(",
+               keys.getDimSize(3), ") <= ", room, ");");
+      scratch = ", reinterpret_cast<char *>(" + b + ")";
+    }
+    out.line("evt::tile::attend_tokens<", op.getTokens(), ", ", op.getGroup(), ", ", keys.getDimSize(3), ", ",
+             op.getPageSlots(), ", ", op.getEnough(), ">(w, ", name(op.getQuery()), ", ", name(op.getOut()), ", ",
+             name(op.getRequests()), ", ", name(op.getPositions()), ", ", name(op.getKeys()), ", ",
+             name(op.getValues()), ", ", name(op.getPages()), ", ", ofQueries, ", ", ofKeys, ", ", name(op.getLayer()),
+             ", ", name(op.getToken()), ", ", name(op.getHead()), ", ", cppFloat(op.getScale().convertToDouble(), f32),
+             scratch, ");");
+    endStep();
+    bytes = outside;
+  }
+
   void emitMergeParts(ir::MergePartsOp op) {
     auto acc = cast<MemRefType>(op.getAcc().getType());
     out.line("evt::tile::merge_parts<", acc.getDimSize(4), ", ", acc.getDimSize(5), ">(w, ", name(op.getM()), ", ",
@@ -468,6 +504,16 @@ private:
              name(op.getEnd()), ", ", name(op.getPart()), ", ", name(op.getTo()), ", ", name(op.getRow()), ", ",
              name(op.getColumn()), ");");
     endStep();
+  }
+
+  void emitRotateHead(ir::RotateHeadOp op) {
+    auto memory = [&](Value m) { return m ? name(m) : std::string("evt::tile::Nothing{}"); };
+    out.line("evt::tile::rotate_head<", op.getTokens(), ", ", op.getColumns(), ">(w, ", name(op.getX()), ", ",
+             name(op.getOut()), ", ", memory(op.getSlots()), ", ", memory(op.getCosines()), ", ", memory(op.getSines()),
+             ", ", memory(op.getWeights()), ", ", memory(op.getSquares()), ", ", name(op.getToken()), ", ",
+             name(op.getColumn()), ", ", name(op.getLayer()), ", ", name(op.getHead()), ");");
+    if (!isa_and_nonnull<ir::RotateHeadOp>(nextOnTiles(op)))
+      endStep();
   }
 
   void emitMerge(ir::MergeOp op) {

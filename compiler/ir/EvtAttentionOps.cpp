@@ -109,6 +109,95 @@ LogicalResult MergeOp::verify() {
   return success();
 }
 
+namespace {
+
+/// Requests and positions of a step's tokens, and what a long run is.
+template <typename OpT> LogicalResult verifyTokens(OpT op, int64_t count, StringRef of) {
+  auto table = cast<MemRefType>(op.getRequests().getType());
+  if (table.getRank() != 1 || !table.getElementType().isInteger(32))
+    return op.emitOpError("requests and positions must be memrefs of rank 1 of i32, found ") << table;
+  if (count < 1)
+    return op.emitOpError("must be of at least 1 ") << of << ", found " << count;
+  if ((int64_t)op.getEnough() < 2)
+    return op.emitOpError("a long run must have at least 2 tokens, found ") << (int64_t)op.getEnough();
+  return success();
+}
+
+} // namespace
+
+LogicalResult AttendTokensOp::verify() {
+  auto query = cast<MemRefType>(getQuery().getType()), keys = cast<MemRefType>(getKeys().getType());
+  auto pages = cast<MemRefType>(getPages().getType());
+  if (failed(verifyTokens(*this, getTokens(), "token")))
+    return failure();
+  Type element = query.getElementType();
+  if (query.getRank() != 2 || query.isDynamicDim(1) || !(element.isBF16() || element.isF16() || element.isF32()))
+    return emitOpError("query must be bf16, f16 or f32, [token, query head * column] with constant columns, found ")
+           << query;
+  if (keys.getRank() != 4 || keys.getElementType() != element || keys.isDynamicDim(2) || keys.isDynamicDim(3))
+    return emitOpError(
+               "keys must be [layer, slot, head, column] of the query's type, heads and columns constant, found ")
+           << keys << " for " << query;
+  if ((int64_t)getGroup() < 1 || (int64_t)getGroup() * keys.getDimSize(2) * keys.getDimSize(3) != query.getDimSize(1))
+    return emitOpError("a group of ") << (int64_t)getGroup() << " query heads for each of " << keys.getDimSize(2)
+                                      << " heads of " << keys.getDimSize(3) << " columns must be "
+                                      << query.getDimSize(1) << " columns in all";
+  if (pages.getRank() != 2 || !pages.getElementType().isInteger(32))
+    return emitOpError("pages must be a memref of rank 2 of i32, found ") << pages;
+  if ((int64_t)getPageSlots() < 1)
+    return emitOpError("a page must have slots, found ") << (int64_t)getPageSlots();
+  if (!getQuerySquares() != !getKeySquares())
+    return emitOpError("has sums of squares of queries and of keys, or of neither");
+  if (!getKeySquares())
+    return success();
+  auto ofKeys = cast<MemRefType>(getKeySquares().getType()), ofQuery = cast<MemRefType>(getQuerySquares().getType());
+  if (ofKeys.getRank() != 4 || !ofKeys.getElementType().isF32() || ofKeys.isDynamicDim(3))
+    return emitOpError("sums of squares must be f32, [layer, slot, head, part] with a constant number of parts, found ")
+           << ofKeys;
+  if (ofQuery.getRank() != 2 || !ofQuery.getElementType().isF32() ||
+      ofQuery.getDimSize(1) != (int64_t)getGroup() * keys.getDimSize(2) * ofKeys.getDimSize(3))
+    return emitOpError("sums of squares of queries must be f32, [token, query head * part] with ")
+           << ofKeys.getDimSize(3) << " parts a head, found " << ofQuery;
+  return success();
+}
+
+LogicalResult RotateHeadOp::verify() {
+  auto x = cast<MemRefType>(getX().getType()), out = cast<MemRefType>(getOut().getType());
+  const int64_t columns = getColumns(), tokens = getTokens();
+  Type element = out.getElementType();
+  if (columns < 16 || columns % 16)
+    return emitOpError("a head must have a multiple of 16 columns, found ") << columns;
+  if (tokens < 1 || tokens > 32)
+    return emitOpError("must be of 1 to 32 tokens, found ") << tokens;
+  if (x.getRank() != 2 || !x.getElementType().isF32())
+    return emitOpError("products must be f32, [token, column], found ") << x;
+  if (!(element.isBF16() || element.isF16() || element.isF32()))
+    return emitOpError("heads must be bf16, f16 or f32, found ") << out;
+  if (getSlots() ? out.getRank() != 4 || out.getDimSize(3) != columns : out.getRank() != 2)
+    return emitOpError("heads go to [token, head * column], or through slots to [layer, slot, head, ")
+           << columns << "], found " << out;
+  auto isTable = [&](Value memory, int64_t rank, int64_t last) {
+    auto type = memory ? cast<MemRefType>(memory.getType()) : MemRefType();
+    return !type || (type.getRank() == rank && type.getElementType().isF32() && type.getDimSize(rank - 1) == last);
+  };
+  if (getSlots())
+    if (auto slots = cast<MemRefType>(getSlots().getType());
+        slots.getRank() != 1 || !slots.getElementType().isInteger(32))
+      return emitOpError("slots must be a memref of rank 1 of i32, found ") << slots;
+  if (!getCosines() != !getSines() || !isTable(getCosines(), 2, columns / 2) || !isTable(getSines(), 2, columns / 2))
+    return emitOpError("cosines and sines must be f32, [token, ") << columns / 2 << "], or absent";
+  if (!getWeights() != !getSquares() || !isTable(getWeights(), 2, columns))
+    return emitOpError("weights of a norm must be f32, [layer, ") << columns << "], with sums of squares, or absent";
+  if (auto squares = getSquares() ? cast<MemRefType>(getSquares().getType()) : MemRefType();
+      squares && (squares.getRank() != out.getRank() || !squares.getElementType().isF32() ||
+                  (getSlots() && squares.getDimSize(3) != columns / 16)))
+    return emitOpError("sums of squares must be f32, [token, head * part] or [layer, slot, head, ")
+           << columns / 16 << "], found " << squares;
+  return success();
+}
+
+LogicalResult ShortTokensOp::verify() { return verifyTokens(*this, getCount(), "token"); }
+
 /// What attend_parts writes and merge_parts reads.
 static LogicalResult verifyParts(Operation *op, MemRefType m, MemRefType acc) {
   if (m.getRank() != 5 || acc.getRank() != 6 || !m.getElementType().isF32() || !acc.getElementType().isF32() ||

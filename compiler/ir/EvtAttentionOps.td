@@ -65,6 +65,108 @@ def MergeOp : Evt_Op<"merge", [TypesMatchWith<"sums have the type of the maxima"
   let hasVerifier = 1;
 }
 
+def AttendTokensOp : Evt_Op<"attend_tokens", [AttrSizedOperandSegments, AllTypesMatch<["query", "out"]>,
+                                                AllTypesMatch<["requests", "positions"]>,
+                                                AllTypesMatch<["keys", "values"]>]> {
+  let summary = "attention of consecutive tokens of a step: those in long runs";
+  let description = [{
+    Tokens of a step are entries of `requests` and `positions`. A *run* is a longest stretch of tokens of one request whose positions go
+    up by 1: a chunk of a prompt, or one new token. Of the `tokens` tokens from `token` on, those whose run has at least `enough`
+    tokens, in the tile or beyond it, attend to the positions of their request from 0 up to their own; the results go to `out`.
+    Nothing is written for other tokens: `evt.short_tokens` says which they are.
+
+    Query and result are `[token, query head * column]`, and `group` query heads share key/value head `head`. Keys and values
+    lie in pages as for `evt.attend`. A score is `scale * (query · key)`; a token that attends to nothing gets 0.
+
+    ```mlir
+    evt.attend_tokens %q[%t, %h] into %o tokens 32 of %requests, %positions runs of 16 over %keys, %values[%l] through %pages of 64
+      group 4 scale 0.125
+      : memref<?x2048xbf16>, memref<?xi32>, memref<?x?x8x64xbf16>, memref<?x?xi32>
+    ```
+
+    Queries and keys may have been stored without the roots of their norms. Then `query_squares`, `[token, query head * part]`, and
+    `key_squares`, `[layer, slot, head, part]`, hold the sums of squares of parts of what the norms are of, and the score is also
+    multiplied with `rsqrt((sum over the parts) / columns + epsilon)` of both:
+
+    ```mlir
+    evt.attend_tokens %q[%t, %h] into %o tokens 32 of %requests, %positions runs of 16 over %keys, %values[%l] through %pages of 64
+      group 4 scale 0.125 normed %qs, %ks epsilon 1.0e-6
+      : memref<?x2048xbf16>, memref<?xi32>, memref<?x?x8x64xbf16>, memref<?x?xi32>, memref<?x128xf32>, memref<?x?x8x4xf32>
+    ```
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$query, Arg<AnyMemRef, "", [MemWrite]>:$out,
+                       Arg<AnyMemRef, "", [MemRead]>:$requests, Arg<AnyMemRef, "", [MemRead]>:$positions,
+                       Arg<AnyMemRef, "", [MemRead]>:$keys, Arg<AnyMemRef, "", [MemRead]>:$values,
+                       Arg<AnyMemRef, "", [MemRead]>:$pages, Arg<Optional<AnyMemRef>, "", [MemRead]>:$query_squares,
+                       Arg<Optional<AnyMemRef>, "", [MemRead]>:$key_squares, Index:$token, Index:$head, Index:$layer,
+                       I64Attr:$tokens, I64Attr:$enough, I64Attr:$page_slots, I64Attr:$group, F64Attr:$scale,
+                       DefaultValuedAttr<F64Attr, "0.0">:$epsilon);
+  let assemblyFormat = [{
+    $query `[` $token `,` $head `]` `into` $out `tokens` $tokens `of` $requests `,` $positions `runs` `of` $enough
+    `over` $keys `,` $values `[` $layer `]` `through` $pages `of` $page_slots `group` $group `scale` $scale
+    (`normed` $query_squares^ `,` $key_squares `epsilon` $epsilon)? attr-dict
+    `:` type($query) `,` type($requests) `,` type($keys) `,` type($pages)
+    (`,` type($query_squares)^ `,` type($key_squares))?
+  }];
+  let hasVerifier = 1;
+}
+
+def RotateHeadOp : Evt_Op<"rotate_head", [AttrSizedOperandSegments]> {
+  let summary = "a head of consecutive tokens: its norm's weights, its rotation, and where it goes";
+  let description = [{
+    Of the `tokens` tokens from `token` on, the columns of one head that a product left in `x`, f32, from `column` on. The head goes to
+    `out` as head `head`: `[token, head * columns]`, or to a cache, `[layer, slot, head, columns]`, where a table says each token's slot. A
+    token that has no slot is left out, and of several with one slot the last stays.
+
+    With cosines and sines, `[token, columns / 2]`, columns `i` and `i + columns / 2` are rotated. With a norm's weights,
+    `[layer, columns]`, each column is multiplied with its weight before, but not with the norm's root: the sums of squares
+    that it needs go to `squares`, part `i` being of columns `8 i … 8 i + 7` of both halves, in the place of `out` with parts for columns.
+
+    ```mlir
+    evt.rotate_head %x[%t, %c] tokens 32 columns 64 into %q[%l, %h] by %cos, %sin normed %w, %qs
+      : memref<?x768xf32>, memref<?x512xbf16> by memref<?x32xf32>, memref<?x32xf32> normed memref<?x64xf32>, memref<?x32xf32>
+    evt.rotate_head %x[%t, %c] tokens 32 columns 64 into %values[%l, %h] through %slots
+      : memref<?x768xf32>, memref<?x?x2x64xbf16> through memref<?xi32>
+    ```
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$x, Arg<AnyMemRef, "", [MemWrite]>:$out,
+                       Arg<Optional<AnyMemRef>, "", [MemRead]>:$slots, Arg<Optional<AnyMemRef>, "", [MemRead]>:$cosines,
+                       Arg<Optional<AnyMemRef>, "", [MemRead]>:$sines, Arg<Optional<AnyMemRef>, "", [MemRead]>:$weights,
+                       Arg<Optional<AnyMemRef>, "", [MemWrite]>:$squares, Index:$token, Index:$column, Index:$layer,
+                       Index:$head, I64Attr:$tokens, I64Attr:$columns);
+  let assemblyFormat = [{
+    $x `[` $token `,` $column `]` `tokens` $tokens `columns` $columns `into` $out `[` $layer `,` $head `]`
+    (`through` $slots^)? (`by` $cosines^ `,` $sines)? (`normed` $weights^ `,` $squares)? attr-dict
+    `:` type($x) `,` type($out) (`through` type($slots)^)? (`by` type($cosines)^ `,` type($sines))?
+    (`normed` type($weights)^ `,` type($squares))?
+  }];
+  let hasVerifier = 1;
+}
+
+def ShortTokensOp : Evt_Op<"short_tokens", [AllTypesMatch<["requests", "positions"]>]> {
+  let summary = "how many tokens of a step are in short runs";
+  let description = [{
+    Of the `count` tokens from `token` on, how many are in runs (see `evt.attend_tokens`) of less than `enough`. As the bound of a
+    loop it lets tasks do nothing. What a loop stores that runs only for a token of a short run, the bound being that of one token,
+    goes to other rows than what `evt.attend_tokens` writes with the same tables and the same `enough`: nothing has to
+    order the two.
+
+    ```mlir
+    %short = evt.short_tokens %requests, %positions[%t] count 1 runs of 16 : memref<?xi32>
+    scf.for %i = %c0 to %short step %c1 {
+      evt.store %row, %o[%t, %c0] : tensor<1x2048xbf16> -> memref<?x2048xbf16>
+    }
+    ```
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$requests, Arg<AnyMemRef, "", [MemRead]>:$positions, Index:$token,
+                       I64Attr:$count, I64Attr:$enough);
+  let results = (outs Index:$found);
+  let assemblyFormat = [{
+    $requests `,` $positions `[` $token `]` `count` $count `runs` `of` $enough attr-dict `:` type($requests)
+  }];
+  let hasVerifier = 1;
+}
+
 def AttendPartsOp : Evt_Op<"attend_parts", [AttrSizedOperandSegments, AllTypesMatch<["keys", "values"]>,
                                              AllTypesMatch<["m", "sum"]>]> {
   let summary = "attention of a few query rows, part by part of a request's positions, into memory";

@@ -51,10 +51,10 @@ LogicalResult verifyOp(Operation *op) {
       return op->emitOpError("element type must be f32, bf16, f16, i32, i64 or i1, found ") << element;
   }
   if (isa<EndOp, LoadOp, StoreOp, ReadsOp, WritesOp, ValidOp, ReadOp, IotaOp, TopKOp, PrefixSumOp, AttendOp, MergeOp,
-          AttendPartsOp, MergePartsOp, DrawOp, SampleOp, scf::ForOp, scf::YieldOp, affine::AffineApplyOp, affine::AffineMinOp,
-          affine::AffineMaxOp, memref::DimOp, tensor::EmptyOp, tensor::SplatOp, tensor::ExtractOp,
-          tensor::ExpandShapeOp, tensor::CollapseShapeOp, linalg::FillOp, linalg::MatmulOp, linalg::MatmulTransposeBOp,
-          linalg::BroadcastOp, linalg::TransposeOp>(op)) {
+          AttendPartsOp, MergePartsOp, AttendTokensOp, RotateHeadOp, ShortTokensOp, DrawOp, SampleOp, scf::ForOp,
+          scf::YieldOp, affine::AffineApplyOp, affine::AffineMinOp, affine::AffineMaxOp, memref::DimOp, tensor::EmptyOp,
+          tensor::SplatOp, tensor::ExtractOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp, linalg::FillOp,
+          linalg::MatmulOp, linalg::MatmulTransposeBOp, linalg::BroadcastOp, linalg::TransposeOp>(op)) {
     if (isa<linalg::MatmulOp, linalg::MatmulTransposeBOp>(op))
       for (Value v : op->getOperands())
         if (!cast<ShapedType>(v.getType()).getElementType().isF32())
@@ -113,6 +113,14 @@ llvm::SmallVector<Value> memoriesWritten(Operation *op) {
     return {merge.getTo()};
   if (auto draw = dyn_cast<DrawOp>(op))
     return {draw.getScaled()};
+  if (auto attend = dyn_cast<AttendTokensOp>(op))
+    return {attend.getOut()};
+  if (auto rotate = dyn_cast<RotateHeadOp>(op)) {
+    llvm::SmallVector<Value> written = {rotate.getOut()};
+    if (rotate.getSquares())
+      written.push_back(rotate.getSquares());
+    return written;
+  }
   return {};
 }
 

@@ -7,10 +7,11 @@
 #include "device/cpu/dynamic.h"
 #include "device/cpu/memory.h"
 #include "device/cpu/protocol.h"
-#include "device/cpu/tile/attend.h"
+#include "device/cpu/tile/attend_tokens.h"
 #include "device/cpu/tile/matmul.h"
 #include "device/cpu/tile/named.h"
 #include "device/cpu/tile/reduce.h"
+#include "device/cpu/tile/rotate.h"
 #include "device/cpu/tile/sample.h"
 
 /// A function the runtime finds by name; everything else stays inside the kernel.

@@ -1,5 +1,6 @@
 #include "models/graph/StepGraph.h"
 
+#include "models/graph/StepSizes.h"
 #include "models/graph/Ways.h"
 
 #include "compiler/builder/Builder.h"
@@ -117,6 +118,7 @@ private:
       declare(w + "last_xb", bf16, {dyn, d});
       declare(w + "candidates", f32, {dyn, chunks(), 4});
     }
+    declare("deep_squares", f32, {dyn, d / promptTokens.rowsOf(d, 1, true)});
     declare("wide_qkv", f32, {dyn, projected});
     declare("part_m", f32, {dyn, model.kvHeads, dyn, dyn, group});
     declare("part_sum", f32, {dyn, model.kvHeads, dyn, dyn, group});
@@ -170,11 +172,11 @@ private:
   void storeStream(TileScope &s, const Way &way, Tile value, Index token, Index column, Index number,
                    const std::string &norm, Index row) {
     const int64_t tokens = value.shape()[0], columns = value.shape()[1];
-    const std::string &w = way.prefix;
+    const std::string &w = way.prefix, b = way.buffers();
     Tile weights = s.broadcast(s.load(s[norm], {row, column}, {columns}), {tokens, columns}, {0});
     Tile squares = s.reduce(Combine::add, value * value, {1});
-    s.store(value, s[w + "x"], {token, column});
-    s.store(s.convert(value * weights, bf16), s[w + "xb"], {token, column});
+    s.store(value, s[b + "x"], {token, column});
+    s.store(s.convert(value * weights, bf16), s[b + "xb"], {token, column});
     s.store(squares, s[w + "squares"], {token, number}, {.sizes = {tokens, 1}});
   }
 
@@ -186,6 +188,7 @@ private:
     Made product;
     std::optional<Made> last, combine; // a last piece that is shorter
     int64_t tasks = 0;                 // of a tile of tokens
+    bool tokensInside = false;         // the tile of tokens is the inner coordinate
     std::vector<int64_t> pieces;
     std::vector<std::string> parts;
   };
@@ -237,7 +240,12 @@ private:
     };
     const std::string called = way.prefix + name;
     if (!isSplit) {
-      made.product = make(called, memories, layered, {"t", "j"}, [&](TileScope &s) { body(s, 0, 0, piece); });
+      // Prompts: neighbours are tiles of tokens that share weights in the cache.
+      std::vector<std::string> order = {"t", "j"};
+      if (way.tokens == promptTokens.tokens)
+        order = {"j", "t"};
+      made.tokensInside = way.tokens == promptTokens.tokens;
+      made.product = make(called, memories, layered, order, [&](TileScope &s) { body(s, 0, 0, piece); });
       return made;
     }
     made.product =
@@ -262,18 +270,58 @@ private:
     return made;
   }
 
-  struct Devices {
+  /// Products, and what reads their sums of squares.
+  struct Products {
+    std::optional<Operator> qkv; // not of few tokens, see below
+    Operator out, gateUp, down;
+    std::optional<Made> last; // not of few tokens: the rows of which logits are wanted
+  };
+
+  struct Devices : Products {
     Made embed, angles;
     std::optional<Made> remember;          // few tokens: a part of angles
     std::optional<Made> query, key, value; // few tokens: a product each, which ends with the rotation
-    std::optional<Operator> qkv;           // many: one product,
-    std::optional<Made> rotate, append;    // then rotations of queries, and of keys with their storing and the values'
+    std::optional<Made> rotate, append;    // many: rotations of queries, and of keys with their storing and the values'
     Made attend;
     std::optional<Made> merge;
-    Operator out, gateUp, down, logits;
-    std::optional<Made> last; // many: the rows of which logits are wanted
+    std::optional<Made> attendRuns, attendEights; // many: of long runs; of short ones, 8 tokens at a time
+    std::optional<Products> prompt;               // many: of prompts
+    Operator logits;
     Made best, next;
   };
+
+  void makeProducts(const Way &way, Products &made) {
+    const std::string &w = way.prefix, b = way.buffers();
+    auto add = [&](const std::string &norm, int64_t ahead) {
+      return [this, &way, norm, ahead](TileScope &s, std::vector<Tile> sums, Index token, Index row, Index task) {
+        const int64_t tokens = sums[0].shape()[0], rows = sums[0].shape()[1];
+        Tile value = sums[0] + s.load(s[way.buffers() + "x"], {token, row}, {tokens, rows});
+        Index layer = s["layer"];
+        storeStream(s, way, value, token, row, task, norm, ahead ? layer + ahead : layer);
+      };
+    };
+    const std::vector<std::string> stream = {b + "x", b + "xb", w + "squares"};
+    auto with = [](std::vector<std::string> names, const std::string &one) {
+      names.push_back(one);
+      return names;
+    };
+    if (!way.streams)
+      made.qkv = makeOperator("qkv", way, way.rowsOf(projected, 1, false), b + "xb", w + "squares", {"qkv"},
+                              {"wide_qkv"}, [&](TileScope &s, std::vector<Tile> sums, Index token, Index row, Index) {
+                                s.store(sums[0], s["wide_qkv"], {token, row});
+                              });
+    made.out = makeOperator("out", way, way.rowsOf(d, 1, true), b + "attention", "", {"o"}, with(stream, "mlp_norm"),
+                            add("mlp_norm", 0));
+    made.gateUp =
+        makeOperator("gate_up", way, way.rowsOf(model.feedForward, 2, false), b + "xb", w + "squares", {"gate", "up"},
+                     {b + "h"}, [&](TileScope &s, std::vector<Tile> sums, Index token, Index row, Index) {
+                       s.store(s.convert(silu(s, sums[0]) * sums[1], bf16), s[b + "h"], {token, row});
+                     });
+    made.down = makeOperator("down", way, way.rowsOf(d, 1, true), b + "h", "", {"down"}, with(stream, "attn_norm"),
+                             add("attn_norm", 1));
+    if (!way.streams)
+      made.last = makeLast(way);
+  }
 
   Devices devices(const Way &way) {
     const std::string &w = way.prefix;
@@ -305,31 +353,16 @@ private:
     } else {
       makeRotations(way, made);
     }
-    made.attend = way.streams ? makeSplitAttention(way) : makeWholeAttention(way);
-    if (way.streams)
+    if (way.streams) {
+      made.attend = makeSplitAttention(way);
       made.merge = makeMerge(way);
-    auto add = [&](const std::string &norm, int64_t ahead) {
-      return [this, &way, norm, ahead](TileScope &s, std::vector<Tile> sums, Index token, Index row, Index task) {
-        const int64_t tokens = sums[0].shape()[0], rows = sums[0].shape()[1];
-        Tile value = sums[0] + s.load(s[way.prefix + "x"], {token, row}, {tokens, rows});
-        Index layer = s["layer"];
-        storeStream(s, way, value, token, row, task, norm, ahead ? layer + ahead : layer);
-      };
-    };
-    const std::vector<std::string> stream = {w + "x", w + "xb", w + "squares"};
-    auto with = [](std::vector<std::string> names, const std::string &one) {
-      names.push_back(one);
-      return names;
-    };
-    made.out = makeOperator("out", way, way.rowsOf(d, 1, true), w + "attention", "", {"o"}, with(stream, "mlp_norm"),
-                            add("mlp_norm", 0));
-    made.gateUp =
-        makeOperator("gate_up", way, way.rowsOf(model.feedForward, 2, false), w + "xb", w + "squares", {"gate", "up"},
-                     {w + "h"}, [&](TileScope &s, std::vector<Tile> sums, Index token, Index row, Index) {
-                       s.store(s.convert(silu(s, sums[0]) * sums[1], bf16), s[w + "h"], {token, row});
-                     });
-    made.down = makeOperator("down", way, way.rowsOf(d, 1, true), w + "h", "", {"down"}, with(stream, "attn_norm"),
-                             add("attn_norm", 1));
+    } else {
+      made.attend = makeTokenAttention(way, "attend", 1);
+      made.attendEights = makeTokenAttention(way, "attend_eights", 8);
+      made.attendRuns = makeRunAttention(way);
+      makeProducts(promptTokens, made.prompt.emplace());
+    }
+    makeProducts(way, made);
     if (way.streams) {
       // A tile has all tokens: those of which logits are wanted store them where the table says, others nowhere.
       made.logits =
@@ -338,7 +371,6 @@ private:
                          s.store(sums[0], s["logits"], {token, row}, {.sizes = sums[0].shape(), .table = s["outputs"]});
                        });
     } else {
-      made.last = makeLast(way);
       made.logits = makeOperator("logits", way, way.headRows(), w + "last_xb", "", {"head"}, {"logits"},
                                  [&](TileScope &s, std::vector<Tile> sums, Index token, Index row, Index) {
                                    s.store(sums[0], s["logits"], {token, row});
@@ -363,17 +395,17 @@ private:
   }
 
   Made makeLast(const Way &way) {
-    const std::string &w = way.prefix;
-    return make(w + "last", {w + "x", w + "squares", "attn_norm", "last", w + "last_xb"}, false, {"r", "j"},
+    const std::string &w = way.prefix, b = way.buffers();
+    return make(w + "last", {b + "x", w + "squares", "attn_norm", "last", b + "last_xb"}, false, {"r", "j"},
                 [&](TileScope &s) {
                   const int64_t groups = types.at(w + "squares").shape[1], columns = lastColumns();
                   Index row = s["r"], column = s["j"] * columns;
-                  Tile x = s.load(s[w + "x"], {row, column}, {1, columns}, {.table = s["last"]});
+                  Tile x = s.load(s[b + "x"], {row, column}, {1, columns}, {.table = s["last"]});
                   Tile squares = s.load(s[w + "squares"], {row, 0}, {1, groups}, {.table = s["last"]});
                   Tile mean = s.reduce(Combine::add, squares, {1}) * (1.0 / (double)d);
                   Tile root = s.broadcast(s.math("rsqrt", mean + model.normEpsilon), {1, columns}, {1});
                   Tile weights = s.load(s["attn_norm"], {s.dim(s["attn_norm"], 0) - 1, column}, {1, columns});
-                  s.store(s.convert(x * root * weights, bf16), s[w + "last_xb"], {row, column});
+                  s.store(s.convert(x * root * weights, bf16), s[b + "last_xb"], {row, column});
                 });
   }
 
@@ -390,7 +422,7 @@ private:
 
   /// Columns of the embedding that a task takes: several times what the sums of squares are of.
   int64_t embedColumns(const Way &way) const {
-    int64_t columns = way.rowsOf(d, 1, true);
+    int64_t columns = (way.streams ? way : promptTokens).rowsOf(d, 1, true);
     while (columns < 64 && d % (2 * columns) == 0)
       columns *= 2;
     return columns;
@@ -400,17 +432,24 @@ private:
   Made makeEmbed(const Way &way) {
     const std::string &w = way.prefix;
     const int64_t columns = embedColumns(way), of = way.rowsOf(d, 1, true), groups = columns / of;
-    return make(
-        w + "embed", {"tokens", "embedding", "attn_norm", w + "x", w + "xb", w + "squares"}, false, {"i", "j"},
-        [&](TileScope &s) {
-          Index token = s["i"] * 8, column = s["j"] * columns;
-          Tile value = s.convert(s.load(s["embedding"], {token, column}, {8, columns}, {.table = s["tokens"]}), f32);
-          Tile weights = s.broadcast(s.load(s["attn_norm"], {0, column}, {columns}), {8, columns}, {0});
-          s.store(value, s[w + "x"], {token, column});
-          s.store(s.convert(value * weights, bf16), s[w + "xb"], {token, column});
-          Tile squares = s.reduce(Combine::add, s.reshape(value * value, {8, groups, of}), {2});
-          s.store(squares, s[w + "squares"], {token, s["j"] * groups});
-        });
+    std::vector<std::string> memories = {"tokens", "embedding", "attn_norm", w + "x", w + "xb", w + "squares"};
+    if (!way.streams)
+      memories.push_back("deep_squares");
+    return make(w + "embed", memories, false, {"i", "j"}, [&](TileScope &s) {
+      Index token = s["i"] * 8, column = s["j"] * columns;
+      Tile value = s.convert(s.load(s["embedding"], {token, column}, {8, columns}, {.table = s["tokens"]}), f32);
+      Tile weights = s.broadcast(s.load(s["attn_norm"], {0, column}, {columns}), {8, columns}, {0});
+      s.store(value, s[w + "x"], {token, column});
+      s.store(s.convert(value * weights, bf16), s[w + "xb"], {token, column});
+      Tile squares = s.reduce(Combine::add, s.reshape(value * value, {8, groups, of}), {2});
+      s.store(squares, s[w + "squares"], {token, s["j"] * groups});
+      if (way.streams)
+        return;
+      // Those of prompts are of more columns.
+      const int64_t deepOf = promptTokens.rowsOf(d, 1, true), wider = deepOf / of;
+      Tile sums = s.reduce(Combine::add, s.reshape(squares, {8, groups / wider, wider}), {2});
+      s.store(sums, s["deep_squares"], {token, s["j"] * (groups / wider)});
+    });
   }
 
   struct Rotated {
@@ -475,51 +514,33 @@ private:
     });
   }
 
-  /// Many tokens: one product for all heads, then tasks that rotate 8 tokens of a head. Values are those of few tokens,
-  /// bit for bit, where the products' are.
+  /// Many tokens: after one product for all heads, tasks that rotate a few tokens of a head.
   void makeRotations(const Way &way, Devices &made) {
     const std::string &w = way.prefix;
-    made.qkv = makeOperator("qkv", way, way.rowsOf(projected, 1, false), w + "xb", w + "squares", {"qkv"}, {"wide_qkv"},
-                            [&](TileScope &s, std::vector<Tile> sums, Index token, Index row, Index) {
-                              s.store(sums[0], s["wide_qkv"], {token, row});
-                            });
     auto rotation = [&](const std::string &kind) {
       const bool isQuery = kind == "rotate";
-      std::vector<std::string> memories = {"wide_qkv", w + "cosines", w + "sines"};
-      const std::string norm = isQuery ? "q_norm" : "k_norm";
-      if (isQuery)
-        memories.push_back(w + "q");
-      else
-        memories.insert(memories.end(), {"keys", "values", "slots"});
+      const std::string norm = isQuery ? "q_norm" : "k_norm", squares = isQuery ? w + "q_squares" : "key_squares";
+      const std::string target = isQuery ? w + "q" : "keys";
+      std::vector<std::string> memories = {"wide_qkv", w + "cosines", w + "sines", target};
+      if (!isQuery)
+        memories.insert(memories.end(), {"values", "slots"});
       if (model.hasQkNorm)
-        memories.insert(memories.end(), {norm, isQuery ? w + "q_squares" : "key_squares"});
-      return make(w + kind, memories, true, {"i", "n"}, [&, isQuery, norm](TileScope &s) {
-        Index token = s["i"] * 8, n = s["n"], layer = s["layer"];
+        memories.insert(memories.end(), {norm, squares});
+      return make(w + kind, memories, true, {"i", "n"}, [&, isQuery, norm, squares, target](TileScope &s) {
+        Index token = s["i"] * rotatedTokens, n = s["n"], layer = s["layer"];
         Index column = (isQuery ? n : n + model.heads) * head;
-        Tile low = s.load(s["wide_qkv"], {token, column}, {8, half});
-        Tile high = s.load(s["wide_qkv"], {token, column + half}, {8, half});
-        if (model.hasQkNorm) {
-          Tile squares = s.reduce(Combine::add, s.reshape(low * low + high * high, {8, parts, 8}), {2});
-          if (isQuery)
-            s.store(squares, s[w + "q_squares"], {token, n * parts});
-          else
-            s.store(squares, s["key_squares"], {layer, token, n, 0},
-                    {.sizes = {1, 8, 1, parts}, .table = s["slots"], .tableDim = 1});
-          low = low * normWeights(s, norm, 0, {8, half});
-          high = high * normWeights(s, norm, half, {8, half});
-        }
-        Rotated r = rotate(s, way, low, high, token, 0);
-        auto store = [&](Tile value, const std::string &target, Index at, int64_t columns) {
-          if (isQuery)
-            s.store(s.convert(value, bf16), s[target], {token, column + at});
-          else
-            s.store(s.convert(value, bf16), s[target], {layer, token, n, at},
-                    {.sizes = {1, 8, 1, columns}, .table = s["slots"], .tableDim = 1});
-        };
-        store(r.low, isQuery ? w + "q" : "keys", 0, half);
-        store(r.high, isQuery ? w + "q" : "keys", half, half);
+        TileScope::HeadRotation how{s["wide_qkv"], s[target], {}, s[w + "cosines"], s[w + "sines"], {}, {},
+                                    rotatedTokens, head};
         if (!isQuery)
-          store(s.load(s["wide_qkv"], {token, column + model.kvHeads * head}, {8, head}), "values", 0, head);
+          how.slots = s["slots"];
+        if (model.hasQkNorm) {
+          how.weights = s[norm];
+          how.squares = s[squares];
+        }
+        s.rotateHead(how, token, column, layer, n);
+        if (!isQuery)
+          s.rotateHead({s["wide_qkv"], s["values"], s["slots"], {}, {}, {}, {}, rotatedTokens, head}, token,
+                       column + model.kvHeads * head, layer, n);
       });
     };
     made.rotate = rotation("rotate");
@@ -559,9 +580,6 @@ private:
   /// alone, so the result does not depend on who else is in the step.
   static Index partOf(Index length) { return ceildiv(length, fewestPositions * mostParts) * fewestPositions; }
 
-  /// At least as many as there are, and only the last ones are empty.
-  static Index partsOf(Index length) { return least(ceildiv(length, fewestPositions), mostParts); }
-
   static TileScope::SoftmaxParts softmaxParts(TileScope &s) { return {s["part_m"], s["part_sum"], s["part_acc"]}; }
 
   /// A task has `share` parts of its request, which is the launch's choice, and makes no difference to their bits.
@@ -584,22 +602,11 @@ private:
     });
   }
 
-  /// Two softmaxes in parts as one.
-  static TileScope::SoftmaxPart merged(TileScope &s, const TileScope::SoftmaxPart &a, const TileScope::SoftmaxPart &b) {
-    Tile m = s.maximum(a.m, b.m), keepA = s.math("exp", a.m - m), keepB = s.math("exp", b.m - m);
-    auto wide = [&](Tile t) { return s.broadcast(t, a.acc.shape(), {1}); };
-    return {m, a.sum * keepA + b.sum * keepB, a.acc * wide(keepA) + b.acc * wide(keepB)};
-  }
-
   void storeAttention(TileScope &s, const Way &way, const TileScope::SoftmaxPart &all, Index token, Index h) {
     // The largest score adds exp(0), so the sum of a token that attends to anything is at least 1.
     Tile divisor = s.broadcast(s.maximum(all.sum, s.splat(1.0, {group})), {group, head}, {1});
     s.store(s.reshape(s.convert(all.acc / divisor, bf16), {1, group * head}), s[way.prefix + "attention"],
             {token, h * (group * head)});
-  }
-
-  TileScope::SoftmaxPart nothing(TileScope &s) {
-    return {s.splat(-1e30, {group}), s.splat(0, {group}), s.splat(0, {group, head})};
   }
 
   Made makeMerge(const Way &way) {
@@ -611,31 +618,64 @@ private:
                 });
   }
 
-  /// Many tokens: a task merges its own parts, in their order.
-  Made makeWholeAttention(const Way &way) {
+  TileScope::TokenRuns runs(TileScope &s) { return {s["requests"], s["positions"], enoughForTiles}; }
+
+  /// Many tokens: those in short runs, each by itself, `each` one after another.
+  Made makeTokenAttention(const Way &way, const std::string &name, int64_t each) {
     std::vector<std::string> memories = attentionMemories(way);
     memories.push_back(way.prefix + "attention");
-    return make(way.prefix + "attend", memories, true, {"t", "h"}, [&](TileScope &s) {
-      Index token = s["t"], h = s["h"];
-      Index request = s.read(s["requests"], {token}), length = s.read(s["positions"], {token}) + 1;
-      Index part = partOf(length);
-      auto [query, scales] = loadQuery(s, way, token, h);
-      TileScope::SoftmaxPart none = nothing(s);
-      std::vector<Tile> all =
-          s.loop(0, partsOf(length), 1, {none.m, none.sum, none.acc}, [&](Index i, std::vector<Tile> before) {
-            Index begin = part * i;
-            TileScope::SoftmaxPart next =
-                s.attend(query, scales, cacheOf(s, request, h), begin, least(begin + part, length));
-            TileScope::SoftmaxPart both = merged(s, {before[0], before[1], before[2]}, next);
-            return std::vector<Tile>{both.m, both.sum, both.acc};
-          });
-      storeAttention(s, way, {all[0], all[1], all[2]}, token, h);
+    return make(way.prefix + name, memories, true, {"i", "h"}, [&, each](TileScope &s) {
+      Index h = s["h"];
+      auto attend = [&](Index token) {
+        s.loop(0, s.shortTokens(runs(s), token, 1), 1, {}, [&](Index, std::vector<Tile>) {
+          Index request = s.read(s["requests"], {token}), length = s.read(s["positions"], {token}) + 1;
+          auto [query, scales] = loadQuery(s, way, token, h);
+          storeAttention(s, way, s.attend(query, scales, cacheOf(s, request, h), 0, length), token, h);
+          return std::vector<Tile>();
+        });
+      };
+      if (each == 1)
+        return attend(s["i"]);
+      Index first = s["i"] * each;
+      s.loop(0, least(s.shortTokens(runs(s), first, each), 1), 1, {}, [&](Index, std::vector<Tile>) {
+        return s.loop(0, each, 1, {}, [&](Index i, std::vector<Tile>) {
+          attend(first + i);
+          return std::vector<Tile>();
+        });
+      });
+    });
+  }
+
+  /// Tokens of a tile that attends as one: with the query heads of a group, as many rows as the warps have.
+  int64_t runTile() const {
+    int64_t tokens = manyTokens.tokens;
+    while (tokens > 1 && tokens * group > 128)
+      tokens /= 2;
+    return tokens;
+  }
+
+  /// Many tokens: those in long runs.
+  Made makeRunAttention(const Way &way) {
+    std::vector<std::string> memories = attentionMemories(way);
+    memories.push_back(way.prefix + "attention");
+    return make(way.prefix + "attend_runs", memories, true, {"t", "h"}, [&](TileScope &s) {
+      TileScope::TokenAttention how{
+          s[way.prefix + "q"],          s[way.prefix + "attention"], std::nullopt, runTile(), group,
+          1.0 / std::sqrt((double)head)};
+      if (model.hasQkNorm)
+        how.querySquares = s[way.prefix + "q_squares"];
+      s.attendTokens(how, runs(s), cacheOf(s, 0, s["h"]), s["t"] * runTile());
     });
   }
 
   //===-- the graph
   //-------------------------------------------------------------------------------------------------===//
 
+  /// Tokens of a head that a task rotates.
+  static constexpr int64_t rotatedTokens = 32;
+  /// Tokens of a run from which on they attend as tiles. With fewer, most rows of a tile would be empty, and the
+  /// tokens' own tasks run beside each other.
+  static constexpr int64_t enoughForTiles = 16;
   /// Columns of the logits among which a task finds a candidate.
   static constexpr int64_t chunk = 2048;
   /// Columns of a request's last token that a task norms.
@@ -668,10 +708,10 @@ private:
             std::optional<Index> layer, const Waits &waits, const Notifies &notifies) {
     if (!op.combine)
       return call(
-          g, op.product, {tiles, op.tasks},
+          g, op.product, op.tokensInside ? std::vector<Index>{op.tasks, tiles} : std::vector<Index>{tiles, op.tasks},
           [&](Protocol &p) {
-            waits(p, p[0], 0);
-            notifies(p, p[0], p[1]);
+            waits(p, p[op.tokensInside], 0);
+            notifies(p, p[op.tokensInside], p[!op.tokensInside]);
           },
           layer);
     const int64_t equal = (int64_t)op.pieces.size() - (op.last ? 1 : 0);
@@ -705,14 +745,7 @@ private:
     events.emplace(name, g.event(name, std::move(extents), count));
   }
 
-  /// The sizes of one way through the step.
-  struct Sizes {
-    Index tiles;    // of tokens
-    Index eights;   // groups of 8 tokens
-    Index tokens;   // all of them, or none
-    Index requests; // tiles of requests
-    Index rows;     // requests
-  };
+  using Sizes = StepSizes;
 
   void graph(GraphScope &g, const Devices &few, const Devices &many) {
     for (const std::string &name : argumentNames())
@@ -739,14 +772,7 @@ private:
     g.symbol("page_columns", {{g["pages"], 1}}, 1, (limits.context + limits.pageSlots - 1) / limits.pageSlots);
     Index splits = g["splits"];
 
-    // One way or the other has no tasks.
-    Sizes ofFew{most(least(1, Index(9) - tokens), 0), most(least(1, Index(9) - tokens), 0),
-                most(least(tokens, Index(72) - tokens * 8), 0), most(least(1, Index(9) - tokens), 0),
-                most(least(least(requests, 8), Index(72) - tokens * 8), 0)};
-    Sizes ofMany{most(least(ceildiv(tokens, manyTokens.tokens), tokens - 8), 0),
-                 most(least(ceildiv(tokens, 8), (tokens - 8) * 8), 0), most(least(tokens, (tokens - 8) * 16), 0),
-                 most(least(ceildiv(requests, manyTokens.tokens), (tokens - 8) * 64), 0),
-                 most(least(requests, (tokens - 8) * 64), 0)};
+    Sizes ofFew = Sizes::ofFew(tokens, requests), ofMany = Sizes::ofMany(tokens, requests, limits.tokens);
     alloc(g, "scaled", {requests});
     prepare(g, fewTokens, few, tokens, requests, layers, splits, ofFew);
     prepare(g, manyTokens, many, tokens, requests, layers, splits, ofMany);
@@ -774,7 +800,8 @@ private:
       for (const char *name : {"part_m", "part_sum", "part_acc"})
         alloc(g, name, {tokens, splits, g["share"]});
     else
-      alloc(g, "wide_qkv", {tokens});
+      for (const char *name : {"wide_qkv", "deep_squares"})
+        alloc(g, name, {tokens});
 
     const int64_t embeds = d / embedColumns(way);
     event(g, w + "started", {sizes.tiles}, Count::grouped(sizes.eights, way.tokens / 8, 0, embeds + 1));
@@ -783,16 +810,30 @@ private:
       event(g, w + "attended", {layers, sizes.tokens, model.kvHeads}, splits);
       event(g, w + "merged", {layers, sizes.tiles}, sizes.tokens * model.kvHeads);
     } else {
-      event(g, w + "projected", {layers, sizes.tiles}, made.qkv->tasks);
-      event(g, w + "rotated", {layers, model.kvHeads}, sizes.eights * (group + 1));
-      event(g, w + "merged", {layers, sizes.tiles}, Count::grouped(sizes.tokens, way.tokens, 1, model.kvHeads));
+      event(g, w + "rotated", {layers, model.kvHeads}, ceildiv(sizes.tokens, rotatedTokens) * (group + 1));
+      event(g, w + "attended", {layers, sizes.tiles},
+            Count::grouped(runTiles(sizes), way.tokens / runTile(), 1, model.kvHeads));
+      event(g, w + "merged", {layers, sizes.singleTiles}, Count::grouped(sizes.singles, way.tokens, 1, model.kvHeads));
+      event(g, "deep_merged", {layers, sizes.groupTiles},
+            Count::grouped(sizes.groups, promptTokens.tokens / 8, 1, model.kvHeads));
+      event(g, w + "projected", {layers, sizes.narrow.tiles}, made.qkv->tasks);
+      event(g, "deep_projected", {layers, sizes.deep.tiles}, made.prompt->qkv->tasks);
     }
-    event(g, w + "added1", {layers, sizes.tiles}, made.out.tasks);
-    event(g, w + "activated", {layers, sizes.tiles, (int64_t)made.down.pieces.size()},
-          Count::grouped(made.gateUp.tasks, perPiece(way, made), 2));
-    event(g, w + "added2", {layers, sizes.tiles}, made.down.tasks);
-    if (made.last)
-      event(g, w + "gathered", {sizes.requests}, Count::grouped(sizes.rows, way.tokens, 0, d / lastColumns()));
+    auto ofProducts = [&](const Way &part, const Products &products, Index tiles, Index requests, Index rows) {
+      const std::string &w = part.prefix;
+      event(g, w + "added1", {layers, tiles}, products.out.tasks);
+      event(g, w + "activated", {layers, tiles, (int64_t)products.down.pieces.size()},
+            Count::grouped(products.gateUp.tasks, perPiece(part, products), 2));
+      event(g, w + "added2", {layers, tiles}, products.down.tasks);
+      if (products.last)
+        event(g, w + "gathered", {requests}, Count::grouped(rows, way.tokens, 0, d / lastColumns()));
+    };
+    if (way.streams) {
+      ofProducts(way, made, sizes.tiles, sizes.requests, sizes.rows);
+    } else {
+      ofProducts(way, made, sizes.narrow.tiles, sizes.narrow.requests, sizes.narrow.rows);
+      ofProducts(promptTokens, *made.prompt, sizes.deep.tiles, sizes.deep.requests, sizes.deep.rows);
+    }
     event(g, w + "scored", {sizes.requests, chunks()}, Count::grouped(made.logits.tasks, chunk / way.headRows(), 1));
     event(g, w + "chosen", {sizes.rows}, chunks());
     if (made.remember)
@@ -811,7 +852,7 @@ private:
   }
 
   /// Tasks of gate-up that a piece of down's K needs.
-  int64_t perPiece(const Way &way, const Devices &made) const {
+  int64_t perPiece(const Way &way, const Products &made) const {
     const int64_t rows = way.rowsOf(model.feedForward, 2, false);
     return made.down.pieces.size() == 1 ? made.gateUp.tasks : made.down.pieces[0] / rows;
   }
@@ -826,9 +867,20 @@ private:
            [&](Protocol &p) { p.notify(events.at(way.prefix + "remembered"), {p[0]}); });
   }
 
+  /// Tiles of tokens that attend as one.
+  Index runTiles(const Sizes &sizes) const {
+    return manyTokens.tokens == runTile() ? sizes.tiles : ceildiv(sizes.tokens, runTile());
+  }
+
+  /// Of events that count tiles of many tokens: those of a prompt's tile.
+  static Span tilesOf(const Way &way, Index tile) {
+    const int64_t each = way.tokens / manyTokens.tokens;
+    return each > 1 ? Span(tile * each, tile * each + each) : Span(tile);
+  }
+
   /// Everything that was written of the residual stream before this layer.
-  void waitForStream(Protocol &p, const Way &way, Index layer, Span tile) {
-    p.wait(events.at(way.prefix + "started"), {tile});
+  void waitForStream(Protocol &p, const Way &way, Index layer, Index tile) {
+    p.wait(events.at(way.buffers() + "started"), {tilesOf(way, tile)});
     p.wait(events.at(way.prefix + "added2"), {Span(layer - 1, layer), tile});
   }
 
@@ -865,18 +917,24 @@ private:
           },
           layer);
     } else {
-      call(
-          g, *made.qkv, w + "qkv", sizes.tiles, layers, layer,
-          [&](Protocol &p, Index tile, Index) { waitForStream(p, way, layer, tile); },
-          [&](Protocol &p, Index tile, Index) {
-            p.notify(projected, {layer, tile});
-          });
-      Event rotated = events.at(w + "rotated");
+      auto project = [&](const Way &part, const Products &products, Index tiles) {
+        Event event = events.at(part.prefix + "projected");
+        call(
+            g, *products.qkv, part.prefix + "qkv", tiles, layers, layer,
+            [&](Protocol &p, Index tile, Index) { waitForStream(p, part, layer, tile); },
+            [&](Protocol &p, Index tile, Index) {
+              p.notify(event, {layer, tile});
+            });
+      };
+      project(way, made, sizes.narrow.tiles);
+      project(promptTokens, *made.prompt, sizes.deep.tiles);
+      Event rotated = events.at(w + "rotated"), deepProjected = events.at("deep_projected");
       auto rotation = [&](const Made &device, int64_t count, int64_t share) {
         call(
-            g, device, {sizes.eights, count},
+            g, device, {ceildiv(sizes.tokens, rotatedTokens), count},
             [&](Protocol &p) {
-              p.wait(projected, {layer, floordiv(p[0], way.tokens / 8)});
+              p.wait(projected, {layer, floordiv(p[0], way.tokens / rotatedTokens)});
+              p.wait(deepProjected, {layer, floordiv(p[0], promptTokens.tokens / rotatedTokens)});
               p.notify(rotated, {layer, share == 1 ? p[1] : floordiv(p[1], share)});
             },
             layer);
@@ -884,29 +942,50 @@ private:
       rotation(*made.rotate, model.heads, group);
       rotation(*made.append, model.kvHeads, 1);
       // A request's earlier tokens may be in any tile: all keys of the head are waited for.
-      call(
-          g, made.attend, {sizes.tokens, model.kvHeads},
-          [&](Protocol &p) {
-            p.wait(rotated, {layer, p[1]});
-            p.notify(merged, {layer, floordiv(p[0], way.tokens)});
-          },
-          layer);
+      auto attention = [&](const Made &device, Index count, Event done, int64_t each) {
+        call(
+            g, device, {count, model.kvHeads},
+            [&](Protocol &p) {
+              p.wait(rotated, {layer, p[1]});
+              p.notify(done, {layer, each == 1 ? p[0] : floordiv(p[0], each)});
+            },
+            layer);
+      };
+      attention(made.attend, sizes.singles, merged, way.tokens);
+      attention(*made.attendEights, sizes.groups, events.at("deep_merged"), promptTokens.tokens / 8);
+      attention(*made.attendRuns, runTiles(sizes), events.at(w + "attended"), way.tokens / runTile());
+      productCalls(g, way, made, sizes.narrow.tiles, layers, layer);
+      productCalls(g, promptTokens, *made.prompt, sizes.deep.tiles, layers, layer);
+      return;
     }
+    productCalls(g, way, made, sizes.tiles, layers, layer);
+  }
+
+  /// What follows attention.
+  void productCalls(GraphScope &g, const Way &way, const Products &made, Index tiles, Index layers, Index layer) {
+    const std::string &w = way.prefix;
     auto after = [this, w, layer](const std::string &name) -> Waits {
       return [this, w, layer, name](Protocol &p, Index tile, Index) { p.wait(events.at(w + name), {layer, tile}); };
     };
     auto then = [this, w, layer](const std::string &name) -> Notifies {
       return [this, w, layer, name](Protocol &p, Index tile, Index) { p.notify(events.at(w + name), {layer, tile}); };
     };
-    call(g, made.out, w + "out", sizes.tiles, layers, layer, after("merged"), then("added1"));
+    auto afterAttention = [&](Protocol &p, Index tile, Index piece) {
+      if (!way.streams)
+        for (const char *done : {"wide_attended", "wide_merged"})
+          p.wait(events.at(done), {layer, tilesOf(way, tile)});
+      if (way.streams || way.tokens == promptTokens.tokens)
+        after("merged")(p, tile, piece);
+    };
+    call(g, made.out, w + "out", tiles, layers, layer, afterAttention, then("added1"));
     const int64_t perPiece = this->perPiece(way, made);
     Event activated = events.at(w + "activated");
-    call(g, made.gateUp, w + "gate_up", sizes.tiles, layers, layer, after("added1"),
+    call(g, made.gateUp, w + "gate_up", tiles, layers, layer, after("added1"),
          [&](Protocol &p, Index tile, Index task) {
            p.notify(activated, {layer, tile, made.down.pieces.size() == 1 ? Index(0) : floordiv(task, perPiece)});
          });
     call(
-        g, made.down, w + "down", sizes.tiles, layers, layer,
+        g, made.down, w + "down", tiles, layers, layer,
         [&](Protocol &p, Index tile, Index piece) {
           p.wait(activated, {layer, tile, piece});
         },
@@ -916,19 +995,27 @@ private:
   void end(GraphScope &g, const Way &way, const Devices &made, const Sizes &sizes, Index layers) {
     const std::string &w = way.prefix;
     Event scored = events.at(w + "scored"), chosen = events.at(w + "chosen");
-    if (made.last)
-      call(g, *made.last, {sizes.rows, d / lastColumns()}, [&](Protocol &p) {
-        waitForStream(p, way, layers, whole);
-        p.notify(events.at(w + "gathered"), {floordiv(p[0], way.tokens)});
+    std::vector<Event> gathered;
+    auto gather = [&](const Way &part, const Products &products, Index rows) {
+      gathered.push_back(events.at(part.prefix + "gathered"));
+      call(g, *products.last, {rows, d / lastColumns()}, [&](Protocol &p) {
+        p.wait(events.at(part.buffers() + "started"), {whole});
+        p.wait(events.at(part.prefix + "added2"), {Span(layers - 1, layers), whole});
+        p.notify(gathered.back(), {floordiv(p[0], way.tokens)});
       });
+    };
+    if (!way.streams) {
+      gather(way, made, sizes.narrow.rows);
+      gather(promptTokens, *made.prompt, sizes.deep.rows);
+    }
     const int64_t tasks = chunk / way.headRows();
     call(
         g, made.logits, w + "logits", sizes.requests, std::nullopt, std::nullopt,
         [&](Protocol &p, Index tile, Index) {
-          if (made.last)
-            p.wait(events.at(w + "gathered"), {tile});
-          else
+          if (way.streams)
             waitForStream(p, way, layers, tile);
+          for (Event event : gathered)
+            p.wait(event, {tile});
         },
         [&](Protocol &p, Index tile, Index task) {
           p.notify(scored, {tile, floordiv(task, tasks)});

@@ -7,7 +7,8 @@ namespace {
 
 constexpr int64_t stageColumns = 512; // of weights, in flight as one copy
 constexpr int64_t mostDepth = 6144, mostDownDepth = 4096;
-constexpr int64_t mostRows = 192; // of weights beside 128 tokens: sums and what follows them stay in registers
+constexpr int64_t mostRows = 192;       // of weights beside 128 tokens: sums and what follows them stay in registers
+constexpr int64_t mostPromptRows = 128; // beside 256
 constexpr int64_t processors = 132;
 
 int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -16,10 +17,18 @@ int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 const Way fewTokens{true, "", mostStreaming};
 const Way manyTokens{false, "wide_", 128};
+const Way promptTokens{false, "deep_", 256};
 
 int64_t Way::rowsOf(int64_t n, int64_t matrices, bool divides) const {
   if (streams)
     return 8;
+  if (tokens == promptTokens.tokens) {
+    // As many as sums fit into registers. Where tasks divide the residual stream, whole tasks of many tokens.
+    for (int64_t rows = mostPromptRows / matrices; rows > 8; rows -= 8)
+      if (!divides || (n % rows == 0 && rows % manyTokens.rowsOf(n, matrices, divides) == 0))
+        return rows;
+    return 8;
+  }
   // Few enough tasks for the last round over a GPU's processors to be full, and as many rows as that allows, since a
   // task fetches its tokens for all of them.
   int64_t best = 8, least = INT64_MAX;

@@ -1,4 +1,5 @@
-// The two ways through a step: few tokens, whose tasks stream weights, and many, whose tasks multiply tiles.
+// The two ways through a step: few tokens, whose tasks stream weights, and many, whose tasks multiply tiles. Products
+// of very many tokens, prompts, have larger tiles than those of many: what limits them is arithmetic, not weights.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,8 @@ struct Way {
   std::string prefix; // of names
   int64_t tokens;     // of a tile
 
+  /// The prefix of the buffers' names: prompts share those of many tokens.
+  std::string buffers() const { return streams ? "" : "wide_"; }
   /// Rows of weights a task multiplies a tile of tokens with, of `matrices` matrices each; a divisor of n where it
   /// `divides`.
   int64_t rowsOf(int64_t n, int64_t matrices, bool divides) const;
@@ -26,6 +29,8 @@ struct Way {
 
 /// The most tokens that stream.
 inline constexpr int64_t mostStreaming = 8;
-extern const Way fewTokens, manyTokens;
+/// The most tokens whose products have the tiles of many.
+inline constexpr int64_t mostNarrow = 256;
+extern const Way fewTokens, manyTokens, promptTokens;
 
 } // namespace evt::models

@@ -40,14 +40,14 @@ protected:
   }
 
   /// Pages in random order, none of them twice.
-  std::vector<std::vector<int32_t>> deal() {
+  std::vector<std::vector<int32_t>> deal(size_t times = 1) {
     std::vector<int32_t> all(96);
     for (size_t i = 0; i < all.size(); ++i)
       all[i] = static_cast<int32_t>(i);
     std::shuffle(all.begin(), all.end(), random);
     std::vector<std::vector<int32_t>> pages;
-    for (const Expected &r : requests) {
-      const size_t count = (r.prompt.size() + pageSlots - 1) / pageSlots;
+    for (size_t i = 0; i < times * requests.size(); ++i) {
+      const size_t count = (requests[i % requests.size()].prompt.size() + pageSlots - 1) / pageSlots;
       pages.emplace_back(all.end() - static_cast<std::ptrdiff_t>(count), all.end());
       all.resize(all.size() - count);
     }
@@ -116,6 +116,50 @@ TEST_P(Step, AllPromptsAtOnce) {
       compare(requests[r], static_cast<int32_t>(requests[r].prompt.size()) - 1, run->logits(r));
   }
   EXPECT_GE(compared, 20);
+  EXPECT_LE(worstOurs, 1.5 * worstTheirs);
+}
+
+// More than 256 tokens, whose products have larger tiles: every prompt twice, in pages of its own.
+TEST_P(Step, MorePromptsAtOnce) {
+  auto run = runner();
+  auto pages = deal(2);
+  StepBatch batch;
+  for (size_t i = 0; i < 2 * requests.size(); ++i)
+    batch.add(requests[i % requests.size()].prompt, 0, pages[i]);
+  ASSERT_GT(batch.tokens.size(), 256U);
+  run->step(batch);
+  for (size_t i = 0; i < 2 * requests.size(); ++i) {
+    const Expected &r = requests[i % requests.size()];
+    compare(r, static_cast<int32_t>(r.prompt.size()) - 1, run->logits(i));
+  }
+  EXPECT_GE(compared, 20);
+  EXPECT_LE(worstOurs, 1.5 * worstTheirs);
+}
+
+// Chunks of prompts, long runs and short ones, beside new tokens of other requests, in steps of many tokens.
+TEST_P(Step, ChunksBesideNewTokens) {
+  auto run = runner("ticket");
+  auto pages = deal();
+  std::vector<size_t> done(requests.size());
+  for (size_t round = 0; round < 12; ++round) {
+    StepBatch batch;
+    std::vector<size_t> in;
+    for (size_t r = 0; r < requests.size(); ++r) {
+      const size_t left = requests[r].prompt.size() - done[r], sizes[] = {1, 16, 15, 1, 24, 2, 19};
+      const size_t take = std::min(left, sizes[(round + r) % 7]);
+      if (!take)
+        continue;
+      batch.add(std::span(requests[r].prompt).subspan(done[r], take), static_cast<int32_t>(done[r]), pages[r]);
+      done[r] += take;
+      in.push_back(r);
+    }
+    if (batch.tokens.size() <= 8)
+      continue;
+    run->step(batch);
+    for (size_t i = 0; i < in.size(); ++i)
+      compare(requests[in[i]], static_cast<int32_t>(done[in[i]]) - 1, run->logits(i));
+  }
+  EXPECT_GT(compared, 12);
   EXPECT_LE(worstOurs, 1.5 * worstTheirs);
 }
 

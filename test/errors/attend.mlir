@@ -65,6 +65,51 @@ evt.device @d(%m: memref<?x?x4xf32>, %a: memref<?x?x?x8x64xf32>) grid(%i) {
 
 // -----
 
+evt.device @d(%q: memref<?x512xbf16>, %k: memref<?x?x2x64xbf16>, %p: memref<?x?xi32>, %t: memref<?xi32>) grid(%i) {
+  // expected-error @below {{'evt.attend_tokens' op a group of 3 query heads for each of 2 heads of 64 columns must be 512 columns in all}}
+  evt.attend_tokens %q[%i, %i] into %q tokens 32 of %t, %t runs of 16 over %k, %k[%i] through %p of 64 group 3 scale 1.0
+    : memref<?x512xbf16>, memref<?xi32>, memref<?x?x2x64xbf16>, memref<?x?xi32>
+}
+
+// -----
+
+evt.device @d(%q: memref<?x512xbf16>, %k: memref<?x?x2x64xf32>, %p: memref<?x?xi32>, %t: memref<?xi32>) grid(%i) {
+  // expected-error @below {{'evt.attend_tokens' op keys must be [layer, slot, head, column] of the query's type, heads and columns constant, found 'memref<?x?x2x64xf32>' for 'memref<?x512xbf16>'}}
+  evt.attend_tokens %q[%i, %i] into %q tokens 32 of %t, %t runs of 16 over %k, %k[%i] through %p of 64 group 4 scale 1.0
+    : memref<?x512xbf16>, memref<?xi32>, memref<?x?x2x64xf32>, memref<?x?xi32>
+}
+
+// -----
+
+evt.device @d(%t: memref<?xi32>) grid(%i) {
+  // expected-error @below {{'evt.short_tokens' op a long run must have at least 2 tokens, found 1}}
+  %n = evt.short_tokens %t, %t[%i] count 1 runs of 1 : memref<?xi32>
+}
+
+// -----
+
+evt.device @d(%t: memref<?xf32>) grid(%i) {
+  // expected-error @below {{'evt.short_tokens' op requests and positions must be memrefs of rank 1 of i32, found 'memref<?xf32>'}}
+  %n = evt.short_tokens %t, %t[%i] count 1 runs of 16 : memref<?xf32>
+}
+
+// -----
+
+evt.device @d(%x: memref<?x768xf32>, %o: memref<?x?x2x64xbf16>) grid(%i) {
+  // expected-error @below {{'evt.rotate_head' op heads go to [token, head * column], or through slots to [layer, slot, head, 64], found 'memref<?x?x2x64xbf16>'}}
+  evt.rotate_head %x[%i, %i] tokens 32 columns 64 into %o[%i, %i] : memref<?x768xf32>, memref<?x?x2x64xbf16>
+}
+
+// -----
+
+evt.device @d(%x: memref<?x768xf32>, %o: memref<?x512xbf16>) grid(%i) {
+  // expected-error @below {{'evt.rotate_head' op must be of 1 to 32 tokens, found 64}}
+  evt.rotate_head %x[%i, %i] tokens 64 columns 64 into %o[%i, %i] : memref<?x768xf32>, memref<?x512xbf16>
+}
+
+
+// -----
+
 evt.device @d(%q: memref<?x64xbf16>, %k: memref<?x?x2x64xbf16>, %pages: memref<?x?xi32>, %m: memref<?x?x?x?x4xf32>,
               %a: memref<?x?x?x?x4x32xf32>) grid(%i) {
   // expected-error @below {{'evt.attend_parts' op keys must be [layer, slot, head, column] with the parts' columns and the query's type, found 'memref<?x?x2x64xbf16>' for 'memref<?x?x?x?x4x32xf32>'}}

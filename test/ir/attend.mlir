@@ -32,6 +32,40 @@ evt.device @merges(%m: memref<?x8x?x4xf32>, %sum: memref<?x8x?x4xf32>, %acc: mem
   evt.store %merged, %o[%t, %c0, %c0] : tensor<4x128xf32> -> memref<?x4x128xf32>
 }
 
+// CHECK-LABEL: evt.device @attends_tokens
+evt.device @attends_tokens(%q: memref<?x512xbf16>, %o: memref<?x512xbf16>, %keys: memref<?x?x2x64xbf16>,
+                           %values: memref<?x?x2x64xbf16>, %qs: memref<?x32xf32>, %ks: memref<?x?x2x4xf32>,
+                           %pages: memref<?x?xi32>, %requests: memref<?xi32>, %positions: memref<?xi32>, %l: index)
+    grid(%t, %h) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // CHECK: evt.attend_tokens %{{.*}}[%{{.*}}, %{{.*}}] into %{{.*}} tokens 32 of %{{.*}}, %{{.*}} runs of 16 over %{{.*}}, %{{.*}}[%{{.*}}] through %{{.*}} of 64 group 4 scale 1.250000e-01 : memref<?x512xbf16>, memref<?xi32>, memref<?x?x2x64xbf16>, memref<?x?xi32>
+  evt.attend_tokens %q[%t, %h] into %o tokens 32 of %requests, %positions runs of 16 over %keys, %values[%l] through %pages of 64
+    group 4 scale 0.125 : memref<?x512xbf16>, memref<?xi32>, memref<?x?x2x64xbf16>, memref<?x?xi32>
+  // CHECK: evt.attend_tokens {{.*}} scale 1.250000e-01 normed %{{.*}}, %{{.*}} epsilon {{9.99.*E-7|1.0+e-06}} : {{.*}}, memref<?x32xf32>, memref<?x?x2x4xf32>
+  evt.attend_tokens %q[%t, %h] into %o tokens 32 of %requests, %positions runs of 16 over %keys, %values[%l] through %pages of 64
+    group 4 scale 0.125 normed %qs, %ks epsilon 1.0e-6
+    : memref<?x512xbf16>, memref<?xi32>, memref<?x?x2x64xbf16>, memref<?x?xi32>, memref<?x32xf32>, memref<?x?x2x4xf32>
+  // CHECK: evt.short_tokens %{{.*}}, %{{.*}}[%{{.*}}] count 1 runs of 16 : memref<?xi32>
+  %short = evt.short_tokens %requests, %positions[%t] count 1 runs of 16 : memref<?xi32>
+  %row = arith.constant dense<0.0> : tensor<1x512xbf16>
+  scf.for %i = %c0 to %short step %c1 {
+    evt.store %row, %o[%t, %c0] : tensor<1x512xbf16> -> memref<?x512xbf16>
+  }
+}
+
+// CHECK-LABEL: evt.device @rotates
+evt.device @rotates(%x: memref<?x768xf32>, %q: memref<?x512xbf16>, %values: memref<?x?x2x64xbf16>, %slots: memref<?xi32>,
+                    %cos: memref<?x32xf32>, %sin: memref<?x32xf32>, %w: memref<?x64xf32>, %qs: memref<?x32xf32>, %l: index)
+    grid(%t, %h) {
+  // CHECK: evt.rotate_head %{{.*}}[%{{.*}}, %{{.*}}] tokens 32 columns 64 into %{{.*}}[%{{.*}}, %{{.*}}] by %{{.*}}, %{{.*}} normed %{{.*}}, %{{.*}} : memref<?x768xf32>, memref<?x512xbf16> by memref<?x32xf32>, memref<?x32xf32> normed memref<?x64xf32>, memref<?x32xf32>
+  evt.rotate_head %x[%t, %h] tokens 32 columns 64 into %q[%l, %h] by %cos, %sin normed %w, %qs
+    : memref<?x768xf32>, memref<?x512xbf16> by memref<?x32xf32>, memref<?x32xf32> normed memref<?x64xf32>, memref<?x32xf32>
+  // CHECK: evt.rotate_head %{{.*}} into %{{.*}} through %{{.*}} : memref<?x768xf32>, memref<?x?x2x64xbf16> through memref<?xi32>
+  evt.rotate_head %x[%t, %h] tokens 32 columns 64 into %values[%l, %h] through %slots
+    : memref<?x768xf32>, memref<?x?x2x64xbf16> through memref<?xi32>
+}
+
 // CHECK-LABEL: evt.device @attends_in_parts
 evt.device @attends_in_parts(%q: memref<?x512xbf16>, %qs: memref<?x32xf32>, %keys: memref<?x?x8x128xbf16>,
                              %values: memref<?x?x8x128xbf16>, %ks: memref<?x?x8x8xf32>, %pages: memref<?x?xi32>,

@@ -230,6 +230,56 @@ void declareEvents(ExtractionScope &scope, SourceLocations &locations) {
   }
 }
 
+/// Rows of tokens in long runs are other rows than those of tokens in short runs, though the tables say which are
+/// which. So the model has two memories where accesses keep to either, and whoever does not touches both. Where
+/// accesses of one memory go by different tables or lengths, nothing is known.
+void separateRuns(ExtractionScope &scope) {
+  TaskGraph &graph = scope.graph;
+  auto accessOf = [&](const RunAccess &run) -> Access & { return graph.calls[run.call].accesses[run.access]; };
+  std::map<int, std::vector<RunAccess>> byMemory;
+  for (const RunAccess &run : scope.ofRuns)
+    byMemory[accessOf(run).memory].push_back(run);
+  for (const auto &[memory, runs] : byMemory) {
+    const RunAccess &first = runs.front();
+    auto alike = [&](const RunAccess &run) {
+      return run.requests == first.requests && run.positions == first.positions && run.enough == first.enough;
+    };
+    // Tables that tasks write may say one thing now and another later.
+    auto isWritten = [&](int table) {
+      return llvm::any_of(graph.calls, [&](const Call &call) {
+        return llvm::any_of(call.accesses, [&](const Access &a) { return a.write && a.memory == table; });
+      });
+    };
+    if (!llvm::all_of(runs, alike) || isWritten(first.requests) || isWritten(first.positions))
+      continue;
+    const int other = (int)graph.memories.size();
+    const std::string tuple = "M" + std::to_string(other);
+    Memory added = graph.memories[memory];
+    added.name += " (long runs)";
+    added.shape = isl::manage(checked(graph.ctx(), isl_set_set_tuple_name(added.shape.release(), tuple.c_str())));
+    graph.memories.push_back(added);
+    for (auto [k, call] : llvm::enumerate(graph.calls)) {
+      std::vector<Access> copies;
+      for (auto [i, access] : llvm::enumerate(call.accesses)) {
+        if (access.memory != memory)
+          continue;
+        auto run = llvm::find_if(runs, [&](const RunAccess &r) { return r.call == (int)k && r.access == i; });
+        if (run != runs.end() && !run->isLong)
+          continue;
+        Access copy = access;
+        copy.memory = other;
+        copy.relation = isl::manage(
+            checked(graph.ctx(), isl_map_set_tuple_name(copy.relation.release(), isl_dim_out, tuple.c_str())));
+        if (run != runs.end())
+          access = copy;
+        else
+          copies.push_back(copy);
+      }
+      llvm::append_range(call.accesses, copies);
+    }
+  }
+}
+
 /// Gives everything the same parameters in the same order, that of the symbols: isl aligns what it combines, but spaces
 /// that are compared must agree.
 void alignParameters(TaskGraph &graph) {
@@ -277,6 +327,7 @@ FailureOr<Extraction> extractTaskGraph(ir::GraphOp op) {
       return failure();
     result.graph.calls.push_back(std::move(call));
   }
+  separateRuns(scope);
   alignParameters(result.graph);
   return result;
 }

@@ -309,6 +309,90 @@ void CallExtractor::addSample(Call &call, ir::SampleOp op) {
     addAccess(call, op, memory, /*write=*/false, {row, all}, call.waits.size(), "reads");
 }
 
+//===-- runs of tokens ------------------------------------------------------------------------------------------===//
+
+/// Where runs begin and end is data: any entry may be read.
+void CallExtractor::addTokens(Call &call, Operation *at, Value requests, Value positions) {
+  for (Value table : {requests, positions})
+    addAccess(call, at, table, /*write=*/false, {Side{}}, call.waits.size(), "reads the tokens in");
+}
+
+template <typename RunsOp> void CallExtractor::isOfRuns(const Call &call, RunsOp runs, bool isLong) {
+  auto number = [&](Value memory) { return scope.signature.memoryOf(values->memoryOf(memory)); };
+  scope.ofRuns.push_back({(int)index, (unsigned)call.accesses.size() - 1, number(runs.getRequests()),
+                          number(runs.getPositions()), (int64_t)runs.getEnough(), isLong});
+}
+
+void CallExtractor::addTokenAttention(Call &call, ir::AttendTokensOp op) {
+  auto keys = cast<MemRefType>(op.getKeys().getType());
+  auto scaled = [&](Value v, int64_t factor) {
+    IndexValue value = values->of(v);
+    return value ? IndexValue(value->scale(isl::val(scope.graph.ctx(), static_cast<long>(factor)))) : value;
+  };
+  addTokens(call, op, op.getRequests(), op.getPositions());
+  addAccess(call, op, op.getPages(), /*write=*/false, {Side{}, Side{}}, call.waits.size(), "reads the pages in");
+  std::vector<Side> slots = {point(values->of(op.getLayer())), Side{}, point(values->of(op.getHead())), Side{}};
+  for (Value memory : {op.getKeys(), op.getValues(), op.getKeySquares()})
+    if (memory)
+      addAccess(call, op, memory, /*write=*/false, slots, call.waits.size(), "reads");
+  Side tokens = range(values->of(op.getToken()), op.getTokens());
+  auto columns = [&](int64_t each) {
+    const int64_t all = (int64_t)op.getGroup() * each;
+    return range(scaled(op.getHead(), all), all);
+  };
+  if (op.getQuerySquares())
+    addAccess(call, op, op.getQuerySquares(), /*write=*/false,
+              {tokens, columns(cast<MemRefType>(op.getKeySquares().getType()).getDimSize(3))}, call.waits.size(),
+              "reads");
+  for (bool write : {false, true})
+    addAccess(call, op, write ? op.getOut() : op.getQuery(), write, {tokens, columns(keys.getDimSize(3))},
+              call.waits.size(), write ? "writes" : "reads");
+  call.accesses.back().exact = false; // data decides which rows
+  isOfRuns(call, op, /*isLong=*/true);
+}
+
+LogicalResult CallExtractor::addRotation(Call &call, ir::RotateHeadOp op) {
+  Side tokens = range(values->of(op.getToken()), op.getTokens()), layer = point(values->of(op.getLayer()));
+  const int64_t columns = op.getColumns();
+  auto touch = [&](Value memory, bool write, ArrayRef<Side> sides, const char *text) {
+    if (memory)
+      addAccess(call, op, memory, write, sides, call.waits.size(), text);
+  };
+  touch(op.getX(), false, {tokens, range(values->of(op.getColumn()), columns)}, "reads");
+  touch(op.getSlots(), false, {tokens}, "reads the rows in");
+  touch(op.getCosines(), false, {tokens, range(values->constant(0), columns / 2)}, "reads");
+  touch(op.getSines(), false, {tokens, range(values->constant(0), columns / 2)}, "reads");
+  touch(op.getWeights(), false, {layer, range(values->constant(0), columns)}, "reads");
+  IndexValue head = values->of(op.getHead());
+  for (auto [memory, each] : {std::pair(op.getOut(), columns), std::pair(op.getSquares(), columns / 16)}) {
+    if (!memory)
+      continue;
+    if (failed(checkMutable(op, memory)))
+      return failure();
+    IndexValue first = head ? IndexValue(head->scale(isl::val(scope.graph.ctx(), static_cast<long>(each)))) : head;
+    if (op.getSlots())
+      touch(memory, true, {layer, Side{}, point(head), range(values->constant(0), each)}, "writes");
+    else
+      touch(memory, true, {tokens, range(first, each)}, "writes");
+  }
+  return success();
+}
+
+ir::ShortTokensOp CallExtractor::shortTokenOf(ir::StoreOp store) {
+  if (store.getTable() || store.getSizes()[0] != 1)
+    return {};
+  IndexValue row = values->of(store.getOffsets()[0]);
+  for (auto loop = store->getParentOfType<scf::ForOp>(); loop; loop = loop->getParentOfType<scf::ForOp>()) {
+    auto runs = loop.getUpperBound().getDefiningOp<ir::ShortTokensOp>();
+    if (!runs || runs.getCount() != 1 || ir::constantOf(loop.getLowerBound()).value_or(-1) < 0)
+      continue;
+    IndexValue token = values->of(runs.getToken());
+    if (runs.getToken() == store.getOffsets()[0] || (row && token && row->plain_is_equal(*token)))
+      return runs;
+  }
+  return {};
+}
+
 LogicalResult CallExtractor::checkMutable(Operation *write, Value memory) {
   ir::GraphOp graph = scope.signature.graph;
   auto argument = dyn_cast<BlockArgument>(values->memoryOf(memory));
@@ -345,6 +429,15 @@ LogicalResult CallExtractor::extractBody(Call &call) {
       addDraw(call, draw);
     } else if (auto sample = dyn_cast<ir::SampleOp>(step)) {
       addSample(call, sample);
+    } else if (auto attend = dyn_cast<ir::AttendTokensOp>(step)) {
+      if (failed(checkMutable(attend, attend.getOut())))
+        return WalkResult::interrupt();
+      addTokenAttention(call, attend);
+    } else if (auto rotate = dyn_cast<ir::RotateHeadOp>(step)) {
+      if (failed(addRotation(call, rotate)))
+        return WalkResult::interrupt();
+    } else if (auto tokens = dyn_cast<ir::ShortTokensOp>(step)) {
+      addTokens(call, tokens, tokens.getRequests(), tokens.getPositions());
     } else if (auto read = dyn_cast<ir::ReadOp>(step)) {
       std::vector<Side> sides;
       for (Value index : read.getIndices())
@@ -354,6 +447,8 @@ LogicalResult CallExtractor::extractBody(Call &call) {
       if (failed(checkMutable(store, store.getMemory())))
         return WalkResult::interrupt();
       addTileAccess(call, store, /*write=*/true);
+      if (ir::ShortTokensOp runs = shortTokenOf(store))
+        isOfRuns(call, runs, /*isLong=*/false);
     } else if (auto declared = dyn_cast<ir::WritesOp>(step)) {
       if (failed(checkMutable(declared, declared.getMemory())))
         return WalkResult::interrupt();

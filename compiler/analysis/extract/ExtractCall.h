@@ -52,6 +52,13 @@ private:
   void addPartsMerge(Call &call, ir::MergePartsOp op);
   void addDraw(Call &call, ir::DrawOp op);
   void addSample(Call &call, ir::SampleOp op);
+  void addTokenAttention(Call &call, ir::AttendTokensOp op);
+  mlir::LogicalResult addRotation(Call &call, ir::RotateHeadOp op);
+  void addTokens(Call &call, mlir::Operation *at, mlir::Value requests, mlir::Value positions);
+  /// Remembers that the last access of the call is of rows of tokens in long or in short runs alone.
+  template <typename RunsOp> void isOfRuns(const Call &call, RunsOp runs, bool isLong);
+  /// The operation by which a store runs only for a token in a short run, the row that it stores.
+  ir::ShortTokensOp shortTokenOf(ir::StoreOp store);
   template <typename UseOp> std::vector<Side> sidesOf(UseOp use, bool wholeIsShape);
   std::string describe(llvm::StringRef what);
 

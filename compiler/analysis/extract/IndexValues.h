@@ -64,11 +64,22 @@ private:
   std::map<std::string, mlir::Value> valueByName;
 };
 
+/// An access that touches only rows of tokens in long runs, or only those of tokens in short ones (evt.attend_tokens,
+/// evt.short_tokens), as tables and a length decide.
+struct RunAccess {
+  int call = -1;
+  unsigned access = 0; // of the call
+  int requests = -1, positions = -1;
+  int64_t enough = 0;
+  bool isLong = false;
+};
+
 /// What extraction shares between the calls of a graph.
 struct ExtractionScope {
   const ir::Signature &signature;
   DerivedSymbols &derived;
   TaskGraph &graph;
+  std::vector<RunAccess> ofRuns = {};
   unsigned workLimits = 0; // how many WorkLimits are alive
 };
 

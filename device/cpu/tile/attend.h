@@ -4,23 +4,12 @@
 // halves; a block's weights are added to the sum and its weighted values to the accumulator in the order of positions.
 #pragma once
 
+#include "device/common/attention.h"
 #include "device/common/math.h"
 #include "device/common/types.h"
 #include "device/cpu/memory.h"
 
 namespace evt::tile {
-
-/// Where in the cache: the layer, the request (a row of the page table), the key/value head.
-struct CacheRow {
-  std::int64_t layer, request, head;
-};
-
-/// Keys that were stored without the root of their norm: sums of squares of parts of what the norm is of.
-template <int Parts> struct Squares {
-  const Memory<float, 4> &parts;
-  float epsilon;
-};
-struct NoSquares {};
 
 namespace detail {
 

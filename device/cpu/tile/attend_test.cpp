@@ -1,4 +1,5 @@
-#include "device/cpu/tile/attend.h"
+#include "device/cpu/tile/attend_tokens.h"
+#include "device/cpu/tile/rotate.h"
 
 #include <gtest/gtest.h>
 
@@ -114,6 +115,159 @@ TEST(Attend, AgreesWithASoftmaxInDouble) {
   Case<bf16, 1, 128, 16>().checkAll();
   Case<f16, 3, 16, 8>().checkAll();
   Case<float, 5, 20, 7>().checkAll();
+}
+
+/// Tokens of several requests in a step: whose they are, and where. Every token in a long run, and no other, gets what
+/// a softmax in double says; which runs are long is found from the whole list, token by token.
+template <class T, std::int64_t G, std::int64_t D, std::int64_t Page, std::int64_t Tile> void checkTokens(bool normed) {
+  constexpr std::int64_t enough = 4, heads = 3, parts = 4;
+  using C = Case<T, 1, D, Page>;
+  C c;
+  std::vector<std::int32_t> requests, positions;
+  auto add = [&](std::int32_t request, std::int32_t first, int count) {
+    for (int i = 0; i < count; ++i) {
+      requests.push_back(request);
+      positions.push_back(first + i);
+    }
+  };
+  add(0, 11, 3), add(0, 20, 4), add(1, 0, 1), add(2, 5, 9), add(2, 0, 2), add(0, 2, 2), add(1, 2, 2), add(1, 30, 17);
+  const auto n = (std::int64_t)requests.size();
+  std::vector<T> query, out((std::size_t)(n * heads * G * D), T(7.0f));
+  std::vector<float> squares;
+  std::normal_distribution<float> normal;
+  for (std::int64_t i = 0; i < n * heads * G * D; ++i)
+    query.push_back(T(normal(c.random)));
+  for (std::int64_t i = 0; i < n * heads * G * parts; ++i)
+    squares.push_back(0.1f + std::abs(normal(c.random)));
+  static evt_status status[1];
+  c.launch.status = status;
+  Worker w(&c.launch, 0, &c.control);
+  const Memory<T, 2> q{query.data(), {n, heads * G * D}, 4}, o{out.data(), {n, heads * G * D}, 5};
+  const Memory<float, 2> qs{squares.data(), {n, heads * G * parts}, 6};
+  const Memory<std::int32_t, 1> r{requests.data(), {n}, 7}, p{positions.data(), {n}, 8};
+  const Memory<T, 4> k{c.keys.data(), {C::layers, C::pool * Page, heads, D}, 0};
+  const Memory<T, 4> v{c.values.data(), {C::layers, C::pool * Page, heads, D}, 1};
+  const Memory<float, 4> s{c.squares.data(), {C::layers, C::pool * Page, heads, parts}, 2};
+  const Memory<std::int32_t, 2> pages{c.pages.data(), {C::requests, C::columns}, 3};
+  std::int64_t found = 0, expected = 0;
+  for (std::int64_t first = 0; first < n; first += Tile) {
+    found += short_tokens<Tile, enough>(w, r, p, first);
+    for (std::int64_t head = 0; head < heads; ++head)
+      if (normed)
+        attend_tokens<Tile, G, D, Page, enough>(w, q, o, r, p, k, v, pages, qs, Squares<parts>{s, 0.25f}, 1, first,
+                                                head, 0.3f);
+      else
+        attend_tokens<Tile, G, D, Page, enough>(w, q, o, r, p, k, v, pages, NoSquares{}, NoSquares{}, 1, first, head,
+                                                0.3f);
+  }
+  auto at = [](std::int64_t i) { return (std::size_t)i; };
+  std::int64_t begin = 0;
+  for (std::int64_t t = 0; t < n; ++t) {
+    if (t && (requests[at(t)] != requests[at(t - 1)] || positions[at(t)] != positions[at(t - 1)] + 1))
+      begin = t;
+    std::int64_t end = t + 1;
+    while (end < n && requests[at(end)] == requests[at(t)] && positions[at(end)] == positions[at(t)] + end - t)
+      ++end;
+    const bool isLong = end - begin >= enough;
+    expected += !isLong;
+    for (std::int64_t h = 0; h < heads * G; ++h) {
+      std::vector<double> weighted(D), scores;
+      std::vector<std::int64_t> rows;
+      double largest = -1e30, total = 0, ofQuery = 0;
+      for (std::int64_t i = 0; i < parts; ++i)
+        ofQuery += squares[at((t * heads * G + h) * parts + i)];
+      for (std::int64_t i = 0; i <= positions[at(t)]; ++i) {
+        const std::int64_t page = c.pages[at(requests[at(t)] * C::columns + i / Page)];
+        if (i / Page >= C::columns || page < 0 || page >= C::pool)
+          continue;
+        const std::int64_t row = (C::pool * Page + page * Page + i % Page) * heads + h / G;
+        double dot = 0, all = 0;
+        for (std::int64_t d = 0; d < D; ++d)
+          dot += (double)(float)query[at((t * heads * G + h) * D + d)] * (double)(float)c.keys[at(row * D + d)];
+        for (std::int64_t i2 = 0; i2 < parts; ++i2)
+          all += c.squares[at(row * parts + i2)];
+        scores.push_back(dot * 0.3 * (normed ? 1 / std::sqrt((all / D + 0.25) * (ofQuery / D + 0.25)) : 1));
+        rows.push_back(row);
+        largest = std::max(largest, scores.back());
+      }
+      for (std::size_t i = 0; i < scores.size(); ++i) {
+        const double weight = std::exp(scores[i] - largest);
+        total += weight;
+        for (std::int64_t d = 0; d < D; ++d)
+          weighted[at(d)] += weight * (double)(float)c.values[at(rows[i] * D + d)];
+      }
+      for (std::int64_t d = 0; d < D; ++d)
+        ASSERT_NEAR((float)out[at((t * heads * G + h) * D + d)],
+                    isLong ? (total == 0 ? 0.0 : weighted[at(d)] / total) : 7.0,
+                    isLong ? 8 * (sizeof(T) == 2 ? 0x1p-8 : 0x1p-20) : 0.0)
+            << "token " << t << " head " << h << " column " << d;
+    }
+  }
+  EXPECT_EQ(found, expected);
+}
+
+TEST(AttendTokens, TokensInLongRunsAgreeWithASoftmaxInDouble) {
+  checkTokens<bf16, 4, 16, 8, 8>(true);
+  checkTokens<bf16, 1, 64, 16, 1>(false);
+  checkTokens<float, 3, 20, 7, 64>(true);
+}
+
+/// Heads of tokens through a table of slots, against doubles: norm's weights, sums of squares, rotation.
+TEST(RotateHead, GoesToItsSlotTurnedAndWeighted) {
+  constexpr std::int64_t n = 11, columns = 32, half = 16, layers = 2, pool = 20, heads = 3, parts = 2;
+  std::mt19937 random{3};
+  std::normal_distribution<float> normal;
+  auto some = [&](std::int64_t count) {
+    std::vector<float> v;
+    for (std::int64_t i = 0; i < count; ++i)
+      v.push_back(normal(random));
+    return v;
+  };
+  auto at = [](std::int64_t i) { return (std::size_t)i; };
+  std::vector<float> x = some(n * 100), c = some(n * half), s = some(n * half), weights = some(layers * columns);
+  std::vector<bf16> keys(at(layers * pool * heads * columns), bf16(7.0f));
+  std::vector<float> squares(at(layers * pool * heads * parts), 7.0f);
+  // Tokens 3 and 5 share a slot, token 4 has none, token 6's is beyond the cache.
+  std::vector<std::int32_t> slots = {4, 0, 19, 8, -1, 8, 20, 3, 2, 1, 11};
+  evt_launch launch{};
+  evt_status status[1];
+  launch.status = status;
+  Control control{};
+  Worker w(&launch, 0, &control);
+  const Memory<float, 2> xs{x.data(), {n, 100}, 0}, cs{c.data(), {n, half}, 1}, ss{s.data(), {n, half}, 2};
+  const Memory<float, 2> ws{weights.data(), {layers, columns}, 3};
+  const Memory<bf16, 4> ks{keys.data(), {layers, pool, heads, columns}, 4};
+  const Memory<float, 4> qs{squares.data(), {layers, pool, heads, parts}, 5};
+  const Memory<std::int32_t, 1> table{slots.data(), {n}, 6};
+  for (std::int64_t first = 0; first < n; first += 8)
+    rotate_head<8, columns>(w, xs, ks, table, cs, ss, ws, qs, first, 40, 1, 2);
+  std::int64_t written = 0;
+  for (std::int64_t slot = 0; slot < layers * pool * heads; ++slot) {
+    std::int64_t token = -1;
+    for (std::int64_t t = 0; t < n; ++t)
+      if (slots[at(t)] >= 0 && slots[at(t)] < pool && (pool + slots[at(t)]) * heads + 2 == slot)
+        token = t;
+    written += token >= 0;
+    double sums[parts] = {};
+    for (std::int64_t i = 0; i < half; ++i) {
+      if (token < 0) {
+        ASSERT_EQ((float)keys[at(slot * columns + i)], 7.0f);
+        ASSERT_EQ((float)keys[at(slot * columns + i + half)], 7.0f);
+        continue;
+      }
+      const double low = x[at(token * 100 + 40 + i)], high = x[at(token * 100 + 40 + i + half)];
+      const double a = low * weights[at(columns + i)], b = high * weights[at(columns + i + half)];
+      const double cosine = c[at(token * half + i)], sine = s[at(token * half + i)];
+      sums[i / 8] += low * low + high * high;
+      ASSERT_NEAR((float)keys[at(slot * columns + i)], a * cosine - b * sine,
+                  0x1p-8 * (1 + std::abs(a) + std::abs(b)) * 3);
+      ASSERT_NEAR((float)keys[at(slot * columns + i + half)], b * cosine + a * sine,
+                  0x1p-8 * (1 + std::abs(a) + std::abs(b)) * 3);
+    }
+    for (std::int64_t i = 0; i < parts; ++i)
+      ASSERT_NEAR(squares[at(slot * parts + i)], token < 0 ? 7.0 : sums[i], 1e-4);
+  }
+  EXPECT_EQ(written, 8);
 }
 
 TEST(Attend, NothingOfALayerOrHeadThatIsNotThere) {

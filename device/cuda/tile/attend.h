@@ -15,25 +15,13 @@
 // a position, its lanes sharing the columns.
 #pragma once
 
+#include "device/common/attention.h"
 #include "device/common/math.h"
 #include "device/common/types.h"
 #include "device/cuda/memory.h"
 #include "device/cuda/ptx.h"
 
 namespace evt::tile {
-
-/// Where in the cache: the layer, the request (a row of the page table), the key/value head.
-struct CacheRow {
-  std::int64_t layer, request, head;
-};
-
-/// Keys that were stored without the root of their norm: sums of squares of parts of what the norm is of.
-template <int Parts> struct Squares {
-  static constexpr int count = Parts;
-  const Memory<float, 4> &parts;
-  float epsilon;
-};
-struct NoSquares {};
 
 namespace detail {
 

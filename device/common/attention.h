@@ -1,0 +1,46 @@
+// What operations of attention say about the cache, for both targets.
+#ifndef EVT_DEVICE_COMMON_ATTENTION_H
+#define EVT_DEVICE_COMMON_ATTENTION_H
+
+#include "device/common/qualifiers.h"
+
+#include <cstdint>
+
+namespace evt {
+
+template <class T, int Rank> struct Memory;
+
+namespace tile {
+
+/// Where in the cache: the layer, the request (a row of the page table), the key/value head.
+struct CacheRow {
+  std::int64_t layer, request, head;
+};
+
+/// Keys that were stored without the root of their norm: sums of squares of parts of what the norm is of.
+template <int Parts> struct Squares {
+  static constexpr int count = Parts;
+  const Memory<float, 4> &parts;
+  float epsilon;
+};
+struct NoSquares {};
+
+/// An operand that an operation does without.
+struct Nothing {};
+
+/// The tokens of a step: whose they are and their positions. A *run* is a longest stretch of tokens of one request
+/// whose positions go up by 1: a chunk of a prompt, or one new token.
+struct StepTokens {
+  const std::int32_t *requests, *positions;
+  std::int64_t count;
+
+  /// Whether a token, which is not the first, belongs to the run of the one before it.
+  EVT_DEVICE bool continues(std::int64_t token) const {
+    return requests[token] == requests[token - 1] && positions[token] == positions[token - 1] + 1;
+  }
+};
+
+} // namespace tile
+} // namespace evt
+
+#endif

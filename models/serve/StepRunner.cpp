@@ -10,7 +10,7 @@
 namespace evt::models {
 namespace {
 
-constexpr int64_t usuallyAhead = 4; // on a GPU: more than the host needs, which enqueues a step in a tenth of its time
+constexpr int64_t usuallyAhead = 4;  // on a GPU: more than the host needs, which enqueues a step in a tenth of its time
 constexpr int64_t usualBlocks = 132; // of a launch, an H200's; what attention is divided by, and no result depends on
 constexpr size_t rowAlignment = 256 / sizeof(int32_t);
 

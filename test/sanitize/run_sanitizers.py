@@ -45,7 +45,7 @@ def build_tool(build, sanitizer):
     flags = " ".join(FLAGS[sanitizer])
     if not (directory / "build.ninja").exists():
         done = run(["cmake", "-S", ROOT, "-B", directory, "-G", "Ninja", "-DEVT_BUILD_COMPILER=OFF",
-                    "-DEVT_BUILD_TESTS=OFF", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1",
+                    "-DEVT_BUILD_MODELS=OFF", "-DEVT_BUILD_TESTS=OFF", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1",
                     f"-DCMAKE_CXX_FLAGS={flags}", f"-DCMAKE_EXE_LINKER_FLAGS={flags}",
                     f"-DCMAKE_SHARED_LINKER_FLAGS={flags}"])
         if done.returncode:

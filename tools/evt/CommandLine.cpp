@@ -127,8 +127,10 @@ int runCommandLine(int argc, char **argv) {
   addShow(commands);
   addBench(commands);
   addDemo(commands);
+#ifdef EVT_WITH_MODELS
   addWeights(commands);
   addGenerate(commands);
+#endif
   addVersion(commands);
 
   try {

@@ -208,14 +208,19 @@ std::string ScheduleFacts::dynamicRefusal() const {
 
 namespace {
 
-/// Bodies of the device functions that are called, once each.
+/// Bodies of the device functions that are called, once each, and how many bytes of tiles each call needs.
 bool emitDevices(const GraphCode &graph, Target target, const StreamPlan *streams, CodeWriter &out,
-                 int64_t &tileBytes) {
-  llvm::SmallPtrSet<Operation *, 8> seen;
+                 std::vector<int64_t> &tileBytes) {
+  llvm::SmallDenseMap<Operation *, int64_t, 8> seen;
+  tileBytes.assign(graph.signature.calls.size(), 0);
   for (auto [k, call] : llvm::enumerate(graph.signature.calls)) {
     ir::DeviceOp device = ir::calleeOf(call);
-    if ((streams && !streams->calls[k].hasBody()) || !seen.insert(device).second)
+    if (streams && !streams->calls[k].hasBody())
       continue;
+    if (auto known = seen.find(device); known != seen.end()) {
+      tileBytes[k] = known->second;
+      continue;
+    }
     auto isImmutable = [&](unsigned argument) {
       return llvm::all_of(graph.signature.calls, [&](ir::CallOp other) {
         return ir::calleeOf(other) != device || graph.signature.isImmutable(other.getArgs()[argument]);
@@ -224,7 +229,7 @@ bool emitDevices(const GraphCode &graph, Target target, const StreamPlan *stream
     DeviceCode body = emitDevice(device, target, isImmutable);
     if (body.text.empty())
       return false;
-    tileBytes = std::max(tileBytes, body.tileBytes);
+    tileBytes[k] = seen[device] = body.tileBytes;
     out.block(body.text);
     out.line();
   }
@@ -285,9 +290,17 @@ void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, const TaskFor
     emitStreamTasks(graph, *streams, out);
     emitTiledTasks(graph, *streams, out);
   }
+  // A schedule walks past calls that have no tasks, and that takes time in every iteration of a repeat.
+  Guards guards;
+  if (streams && streams->streams() && streams->tiles())
+    for (const StreamPlan::Call &call : streams->calls)
+      guards.push_back(call.side == TaskForm::streamed ? "if constexpr (Streams) "
+                       : call.side == TaskForm::tiled  ? "if constexpr (Tiles) "
+                                                       : "");
   emitStaticSchedule(graph, facts.carried, forms,
-                     streams ? streams->passes() : std::vector<std::vector<unsigned>>(forms.size()), out);
-  emitTicketSchedule(graph, facts.carried, forms, streams ? "w.take_ticket<tickets_ahead>()" : "w.take_ticket()", out);
+                     streams ? streams->passes() : std::vector<std::vector<unsigned>>(forms.size()), guards, out);
+  emitTicketSchedule(graph, facts.carried, forms, streams ? "w.take_ticket<tickets_ahead>()" : "w.take_ticket()",
+                     guards, out);
   if (refusal.empty())
     emitDynamicSchedule(graph, forms, facts.mayStartReady, out);
 }
@@ -311,7 +324,7 @@ std::string emitKernel(const GraphCode &graph, const ScheduleFacts &facts, const
   out.line("namespace {");
   out.line();
   emitProgram(graph, {}, out);
-  int64_t tileBytes = 0;
+  std::vector<int64_t> tileBytes;
   if (!emitDevices(graph, Target::cpu, nullptr, out, tileBytes))
     return "";
   emitOrder(graph, facts, TaskForms(graph.signature.calls.size(), TaskForm::onTheSpot), nullptr, out);
@@ -590,13 +603,21 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   else
     out.line("static constexpr int tickets_ahead = 2;");
   out.line();
-  int64_t tiles = 0;
-  if (!emitDevices(graph, Target::cuda, &streams, out, tiles))
+  std::vector<int64_t> tileBytes;
+  if (!emitDevices(graph, Target::cuda, &streams, out, tileBytes))
     return {};
   auto variants = streams.variants([&](unsigned a, unsigned b) { return !facts.apart.empty() && facts.apart[a][b]; });
   std::string layout;
+  std::vector<int64_t> tilesOf;
   for (const StreamPlan::Variant &variant : variants) {
     std::string why;
+    // What calls without tasks in such launches would need is left to the rings.
+    int64_t tiles = 0;
+    std::vector<unsigned> absent = streams.without(variant);
+    for (unsigned k = 0; k < tileBytes.size(); ++k)
+      if (!llvm::is_contained(absent, k))
+        tiles = std::max(tiles, tileBytes[k]);
+    tilesOf.push_back(tiles);
     SharedMemory shared(s, streams, variant, tiles, why);
     if (!why.empty()) {
       ir::GraphOp op = s.graph;
@@ -626,7 +647,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   out.line("static_assert(evt::Task::max_coords == ", cudaCoordLimit, ");");
   out.line("static_assert(evt::packed_rows == ", layout::packedRows,
            " && evt::packed_columns == ", layout::packedColumns, ");");
-  for (auto [variant, made] : llvm::zip(variants, kernel.variants)) {
+  for (auto [variant, made, tiles] : llvm::zip(variants, kernel.variants, tilesOf)) {
     auto yes = [](bool b) { return b ? "true" : "false"; };
     std::string uses = isMixed ? std::string(", ") + yes(variant.streams) + ", " + yes(variant.tiles) : "";
     std::string threads = std::string("evt::block_threads(") + yes(variant.streams) + ")";

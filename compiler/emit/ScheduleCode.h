@@ -33,6 +33,10 @@ enum class TaskForm {
 using TaskForms = std::vector<TaskForm>;
 inline bool isHandedOut(TaskForm form) { return form != TaskForm::onCompletion && form != TaskForm::joined; }
 
+/// For each call, what its place in a schedule begins with where not all kernels have its code: `if constexpr (Tiles)
+/// `. None if all do.
+using Guards = std::vector<std::string>;
+
 /// A call that runs where an event's element is completed.
 struct Join {
   unsigned event, call;
@@ -46,9 +50,9 @@ void emitTasks(const GraphCode &graph, const TaskForms &forms, const std::vector
 /// `passes` names, for a call that streams, grid coordinates that every worker walks in full, outermost: it then has
 /// all tasks that differ in nothing else.
 void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms,
-                        const std::vector<std::vector<unsigned>> &passes, CodeWriter &out);
+                        const std::vector<std::vector<unsigned>> &passes, const Guards &guards, CodeWriter &out);
 void emitTicketSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms, const std::string &take,
-                        CodeWriter &out);
+                        const Guards &guards, CodeWriter &out);
 /// `mayStartReady` says of which calls a task might have nothing to wait for: only those are looked through for such.
 void emitDynamicSchedule(const GraphCode &graph, const TaskForms &forms, const std::vector<bool> &mayStartReady,
                          CodeWriter &out);

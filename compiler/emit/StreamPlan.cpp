@@ -289,6 +289,8 @@ void StreamPlan::findInlined(const GraphCode &graph) {
       byWarps &= !mine || calls[k].form == TaskForm::streamed;
       byBlocks &= !mine || (calls[k].form == TaskForm::handedOver && !other.isRagged() && !readsTables(other));
     }
+    // Nobody would miss a task that notifies nobody, if a notification that it needs were lost.
+    byBlocks &= !call.getProtocol().getOps<ir::NotifyOp>().empty();
     if (alone && byBlocks) {
       calls[m].form = TaskForm::joined;
       onCompletion[e] = m;

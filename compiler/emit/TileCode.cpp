@@ -458,7 +458,7 @@ private:
     const bool onFragments = cache.getElementTypeBitWidth() == 16 && columns % 64 == 0 && rows <= 8;
     const int64_t outside = bytes;
     std::string scratch = newBuffer(RankedTensorType::get(
-        {onFragments ? 8 * rows * (columns + 4) : 8 * rows * (columns + 2) + rows * (2 * columns + 3)},
+        {onFragments ? 8 * rows * (columns + 4 + columns / 2) : 8 * rows * (columns + 2) + rows * (2 * columns + 3)},
         Float32Type::get(op.getContext())));
     out.line(partsNames[op], ".run(w, ", queryOf(op), ", ", querySquaresOf(op), ", ", name(op.getKeys()), ", ",
              name(op.getValues()), ", ", name(op.getPages()), ", ", squaresOf(op), ", ", cacheRowOf(op), ", {",

@@ -50,7 +50,7 @@ template <std::int64_t R, std::int64_t D, class T> constexpr bool on_fragments()
 }
 /// Floats of scratch memory. The emitter counts the same.
 template <std::int64_t R, std::int64_t D, class T> constexpr int parts_scratch() {
-  return on_fragments<R, D, T>() ? 8 * (int)R * ((int)D + 4) : (int)(8 * R * (D + 2) + R * (2 * D + 3));
+  return on_fragments<R, D, T>() ? 8 * (int)R * ((int)D + 4 + (int)D / 2) : (int)(8 * R * (D + 2) + R * (2 * D + 3));
 }
 
 namespace detail {
@@ -210,8 +210,17 @@ private:
   __device__ __forceinline__ void on_tensor_cores(const QueryRows<T> &query, const Q &query_squares, const S &squares,
                                                   const PartsAt &into, float *scratch) {
     const int lane = Worker::lane() % 32, g = lane / 4, c = lane % 4;
-    uint4 q[key_pieces];
-    query_rows(query, q);
+    // A lane's part of the query waits in scratch memory between blocks, where it takes no registers.
+    const std::uint32_t own =
+        ptx::shared_address(scratch + 8 * rows * room) + 16 * (warp() * key_pieces * rows * 4 + g % rows * 4 + c);
+    {
+      uint4 q[key_pieces];
+      query_rows(query, q);
+      if (g < rows)
+#pragma unroll
+        for (int i = 0; i < key_pieces; ++i)
+          ptx::store_shared(own + 64 * rows * i, q[i]);
+    }
     keys_of(settled, all);
     values_of(settled, all);
     const float scale = g < rows ? detail::scale_of<columns>(query, query_squares, squares, g) : 0.0f;
@@ -225,8 +234,11 @@ private:
         float s[4] = {};
 #pragma unroll
         for (int i = 0; i < key_pieces; ++i) {
-          detail::mma<T>(s, q[i].x, 0, q[i].y, 0, k[i].x, k[i].y);
-          detail::mma<T>(s, q[i].z, 0, q[i].w, 0, k[i].z, k[i].w);
+          uint4 q{0, 0, 0, 0};
+          if (g < rows)
+            q = ptx::load_shared(own + 64 * rows * i);
+          detail::mma<T>(s, q.x, 0, q.y, 0, k[i].x, k[i].y);
+          detail::mma<T>(s, q.z, 0, q.w, 0, k[i].z, k[i].w);
         }
         float root = 1;
         if constexpr (key_parts) {

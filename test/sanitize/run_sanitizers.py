@@ -26,9 +26,9 @@ import example
 FLAGS = {"thread": ["-fsanitize=thread"],
          "address": ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]}
 # Examples that another one stands for when none is named: the same graph with another type or another number of experts; and, for
-# addresses, the same moves of tiles.
-LEFT_OUT = {"thread": {"chained_matmul_bf16", "moe"},
-            "address": {"chained_matmul_bf16", "moe", "row_sum", "gemm_reduce_scatter", "decode_attention"}}
+# addresses, the same moves of tiles. And one whose results are integers, which `evt run --expect` does not compare with a float reference.
+LEFT_OUT = {"thread": {"chained_matmul_bf16", "moe", "sampling"},
+            "address": {"chained_matmul_bf16", "moe", "row_sum", "gemm_reduce_scatter", "decode_attention", "sampling"}}
 COMBINATIONS = (("static", 2), ("ticket", 3), ("dynamic", 4))
 ENVIRONMENT = {"TSAN_OPTIONS": "halt_on_error=1", "ASAN_OPTIONS": "detect_leaks=1:halt_on_error=1",
                "UBSAN_OPTIONS": "print_stacktrace=1"}

@@ -454,12 +454,13 @@ private:
       declareParts(op);
       out.line(partsNames[op], ".ahead();");
     }
-    // As device/cuda/tile/attend_parts.h counts it.
     const bool onFragments = cache.getElementTypeBitWidth() == 16 && columns % 64 == 0 && rows <= 8;
+    const int64_t room =
+        onFragments ? 8 * rows * (columns + 4 + columns / 2) : 8 * rows * (columns + 2) + rows * (2 * columns + 3);
     const int64_t outside = bytes;
-    std::string scratch = newBuffer(RankedTensorType::get(
-        {onFragments ? 8 * rows * (columns + 4 + columns / 2) : 8 * rows * (columns + 2) + rows * (2 * columns + 3)},
-        Float32Type::get(op.getContext())));
+    std::string scratch = newBuffer(RankedTensorType::get({room}, Float32Type::get(op.getContext())));
+    out.line("static_assert(evt::tile::parts_scratch<", rows, ", ", columns, ", ", cppType(cache.getElementType()),
+             ">() == ", room, ");");
     out.line(partsNames[op], ".run(w, ", queryOf(op), ", ", querySquaresOf(op), ", ", name(op.getKeys()), ", ",
              name(op.getValues()), ", ", name(op.getPages()), ", ", squaresOf(op), ", ", cacheRowOf(op), ", {",
              name(op.getM()), ", ", name(op.getSum()), ", ", name(op.getAcc()), ", ", name(op.getI()), ", ",

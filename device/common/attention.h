@@ -25,6 +25,17 @@ template <int Parts> struct Squares {
 };
 struct NoSquares {};
 
+/// Rows of a query in memory, and the sums of squares that their norms' roots are found from.
+template <class T> struct QueryRows {
+  const Memory<T, 2> &memory;
+  std::int64_t token, column;
+  float scale;
+};
+struct QuerySquares {
+  const Memory<float, 2> &memory;
+  std::int64_t column;
+};
+
 /// An operand that an operation does without.
 struct Nothing {};
 

@@ -23,8 +23,8 @@ struct Split {
 /// many tasks as there are workers for.
 inline Split splitOf(int64_t positions, int64_t pairs, int64_t workers) {
   const int64_t parts = std::clamp((positions + fewestPositions - 1) / fewestPositions, int64_t(1), mostParts);
-  const int64_t share = (parts + std::clamp(workers / std::max<int64_t>(pairs, 1), int64_t(1), parts) - 1) /
-                        std::clamp(workers / std::max<int64_t>(pairs, 1), int64_t(1), parts);
+  const int64_t most = std::clamp(workers / std::max<int64_t>(pairs, 1), int64_t(1), parts);
+  const int64_t share = (parts + most - 1) / most;
   return {(parts + share - 1) / share, share};
 }
 

@@ -135,17 +135,6 @@ void merge(Worker &w, float *merged, const Memory<float, 4> &m, const Memory<flo
   }
 }
 
-/// Rows of a query in memory, and the sums of squares that their norms' roots are found from.
-template <class T> struct QueryRows {
-  const Memory<T, 2> &memory;
-  std::int64_t token, column;
-  float scale;
-};
-struct QuerySquares {
-  const Memory<float, 2> &memory;
-  std::int64_t column;
-};
-
 namespace detail {
 
 /// Element (row, column) of a memory, 0 outside.

@@ -22,17 +22,6 @@
 
 namespace evt::tile {
 
-/// Rows of a query in memory, and the sums of squares that their norms' roots are found from.
-template <class T> struct QueryRows {
-  const Memory<T, 2> &memory;
-  std::int64_t token, column;
-  float scale;
-};
-struct QuerySquares {
-  const Memory<float, 2> &memory;
-  std::int64_t column;
-};
-
 /// Where a task leaves its parts.
 struct PartsAt {
   const Memory<float, 5> &m, &sum;
@@ -48,7 +37,7 @@ struct PartsAt {
 template <std::int64_t R, std::int64_t D, class T> constexpr bool on_fragments() {
   return sizeof(T) == 2 && D % 64 == 0 && R <= 8;
 }
-/// Floats of scratch memory. The emitter counts the same.
+/// Floats of scratch memory. The emitter counts the same, and asserts it.
 template <std::int64_t R, std::int64_t D, class T> constexpr int parts_scratch() {
   return on_fragments<R, D, T>() ? 8 * (int)R * ((int)D + 4 + (int)D / 2) : (int)(8 * R * (D + 2) + R * (2 * D + 3));
 }

@@ -56,7 +56,7 @@ void emitRows(ir::DeviceOp device, const roles::StreamedProduct &product, bool i
   out.line("// ", name, ", compute: the rows it multiplies, in registers");
   out.line("EVT_FORCED void rows_", name, "(", isEarly ? "evt::Reading &reading, " : "", "uint4 *rows", parameters.list,
            ") {");
-  out.line("const int g = evt::fragment_row(), c = evt::fragment_quarter(), warp = (int)threadIdx.x / 32;");
+  out.line("const int g = evt::fragment_row(), c = evt::fragment_quarter(), warp = evt::ptx::thread() / 32;");
   IndexCode index(device, parameters, out);
   scf::ForOp loop = product.loop;
   ir::LoadOp load = product.rows;
@@ -211,7 +211,7 @@ void emitStreamTask(const GraphCode &graph, const StreamPlan &plan, unsigned k, 
              ";");
     out.line("if (generation >= 0) {");
     out.line("evt::Looking use{w};");
-    out.line("const int64_t lane = threadIdx.x % 32;");
+    out.line("const int64_t lane = evt::ptx::thread() % 32;");
     for (auto [i, borrowed] : llvm::enumerate(reader.borrowed)) {
       out.line("if (part == ", i + 1, ") {");
       early.emitWaits(graph, borrowed, out);

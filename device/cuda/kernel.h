@@ -221,9 +221,9 @@ template <class Kernel, class Program, class Launch> struct Block {
   /// The waits of a task that streams, then its rows. False when the launch was aborted.
   __device__ __forceinline__ bool open(Task &task, uint4 (&rows)[Kernel::row_pieces ? Kernel::row_pieces : 1]) const {
     bool stop = false;
-    const int part = (int)threadIdx.x / 32;
+    const int part = ptx::thread() / 32;
     if (w.leads())
-      w.begin(task.call, task.index);
+      w.begin();
     if (part ? part < Kernel::wait_parts : w.leads()) {
       stop = !Kernel::dynamic && !Kernel::waits(w, P, task, part);
       if (stop)
@@ -359,7 +359,7 @@ template <bool Dynamic, class Waits, class Body, class Notifies>
 __device__ __forceinline__ bool run_task(DynamicWorker &w, const Task &task, std::int64_t number, Waits waits,
                                          Body body, Notifies notifies) {
   if (w.leads())
-    w.begin(task.call, task.index);
+    w.begin();
   const bool goes_on = body([&] {
     bool stop = false;
     if (w.leads()) {
@@ -372,7 +372,7 @@ __device__ __forceinline__ bool run_task(DynamicWorker &w, const Task &task, std
     return false;
   w.sync();
   if (w.leads())
-    w.close<Dynamic>(task.call, task.index, number, w.taken, w.started, notifies);
+    w.close<Dynamic>(task.call, task.index, number, task.taken, task.started, notifies);
   return true;
 }
 

@@ -130,7 +130,7 @@ inline constexpr int row_pieces_of = (Rows + group_rows * row_groups - 1) / (gro
 
 /// The row of a tile that a lane's fragment `h` has: two of each piece of 64 rows.
 template <int Rows> __device__ inline int tile_row(int h) {
-  const int group = (int)threadIdx.x / group_threads, warp = (int)threadIdx.x / 32 % 4;
+  const int group = ptx::thread() / group_threads, warp = ptx::thread() / 32 % 4;
   return (group * row_pieces_of<Rows> + h / 2) * group_rows + warp * 16 + h % 2 * 8 + fragment_row();
 }
 
@@ -188,7 +188,7 @@ __device__ __forceinline__ void multiply_tiles(TileRing &ring, int room, int ste
     for (int i = 0; i < Sums; ++i)
       sums[p][i] = 0;
   const int stages = steps / Chunks;
-  const int group = __shfl_sync(~0u, (int)threadIdx.x / group_threads, 0);
+  const int group = __shfl_sync(~0u, ptx::thread() / group_threads, 0);
   if (stages == 0 || group * Pieces * group_rows >= fetched) {
     for (int i = 0; i < (stages ? stages : 1); ++i) { // nothing to do but to let it pass
       ring.receive();
@@ -235,7 +235,7 @@ template <bool Dynamic, int Rows, int Columns, bool Bfloat16, bool Packed, int C
 __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, std::int64_t number, int steps,
                                           int fetched, Finish finish, Notifies notifies) {
   if (w.leads())
-    w.begin(task.call, task.index);
+    w.begin();
   const auto begun = [&] {
     if (w.leads())
       w.passed();
@@ -249,12 +249,12 @@ __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, st
                                                             sums, begun);
   if (*(const volatile std::uint32_t *)&task.skipped)
     return false; // all warps: the mark was there before the first rows
-  if ((int)threadIdx.x / group_threads * row_pieces_of<Rows> * group_rows < fetched)
+  if (ptx::thread() / group_threads * row_pieces_of<Rows> * group_rows < fetched)
     finish(sums);
   ptx::copy_fence();
   w.sync();
   if (w.leads())
-    w.close<Dynamic>(task.call, task.index, number, w.taken, w.started, notifies);
+    w.close<Dynamic>(task.call, task.index, number, task.taken, task.started, notifies);
   return true;
 }
 

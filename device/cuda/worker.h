@@ -69,7 +69,7 @@ __host__ __device__ constexpr int block_threads(bool streams) {
 }
 inline constexpr int compute_barrier = 1; // 0 is the whole block's
 // Registers of a thread in a kernel that streams: 65536 in all, at launch the same for each.
-inline constexpr int compute_registers = 168, other_registers = 88;
+inline constexpr int compute_registers = 176, other_registers = 80;
 static_assert(compute_threads * compute_registers + (block_threads(true) - compute_threads) * other_registers <= 65536);
 
 /// Notifies that an epilogue warp has put off.
@@ -358,8 +358,8 @@ public:
 
   //===-- compute: runs tasks -----------------------------------------------------------------------------------===//
 
-  __device__ bool leads() const { return threadIdx.x == 0; }
-  __device__ static int lane() { return (int)threadIdx.x; }
+  __device__ bool leads() const { return ptx::thread() == 0; }
+  __device__ static int lane() { return ptx::thread(); }
   __device__ static constexpr int lanes() { return compute_threads; }
   /// The compute warps meet: what one wrote to shared memory, the others see.
   __device__ static void sync() { ptx::meet(compute_barrier, compute_threads); }
@@ -369,16 +369,17 @@ public:
   template <class T> __device__ T *tile(int offset) const { return reinterpret_cast<T *>(tiles + offset); }
 
   /// By the thread that leads: before the task's waits, after them, and after its notifies.
-  __device__ void begin(std::uint32_t call, std::int64_t task) {
+  __device__ void begin() {
+    Task &task = block->tasks[tasks.at.slot];
     if (traced())
-      taken = ptx::nanoseconds();
+      task.taken = ptx::nanoseconds();
     evt_status *s = launch->status + id;
-    s->call = call;
-    s->task = task;
+    s->call = task.call;
+    s->task = task.index;
   }
   __device__ void passed() {
     if (traced())
-      started = ptx::nanoseconds();
+      block->tasks[tasks.at.slot].started = ptx::nanoseconds();
   }
   __device__ void end(std::uint32_t call, std::int64_t task, std::int64_t number, bool notified, std::uint64_t from,
                       std::uint64_t ready) {
@@ -430,7 +431,6 @@ private:
 public:
   const char **feeds = nullptr; // where the loader finds a task's weights: [slot][feeds_each]
   int feeds_each = 0;
-  std::uint64_t taken = 0, started = 0; // of the task that leads: for the trace
 };
 
 /// A half-open range of linear task indices.

@@ -39,7 +39,7 @@ template <int Columns> struct BlockRows {
 /// The first token after `from` that does not continue its run; `limit` if there is none before.
 __device__ inline int run_end(const StepTokens &tokens, int from, int limit) {
   for (int first = from + 1; first < limit; first += 32) {
-    const int token = first + (int)threadIdx.x % 32;
+    const int token = first + ptx::thread() % 32;
     const unsigned ends = __ballot_sync(~0u, token < limit && !tokens.continues(token));
     if (ends)
       return first + __ffs((int)ends) - 1;
@@ -49,7 +49,7 @@ __device__ inline int run_end(const StepTokens &tokens, int from, int limit) {
 /// Where the run of token `from` begins; `limit` if that is before it.
 __device__ inline int run_begin(const StepTokens &tokens, int from, int limit) {
   for (int last = from; last > limit; last -= 32) {
-    const int token = last - (int)threadIdx.x % 32;
+    const int token = last - ptx::thread() % 32;
     const unsigned begins = __ballot_sync(~0u, token > limit && !tokens.continues(token));
     if (begins)
       return last - (__ffs((int)begins) - 1);

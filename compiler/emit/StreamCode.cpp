@@ -242,8 +242,8 @@ void emitStreamTask(const GraphCode &graph, const StreamPlan &plan, unsigned k, 
     out.line("    [&](evt::Reading &reading) { keep_", device, "(reading, kept", seen, "); },");
     out.line("    [&] { evt::Looking use{w}; waits_", k, "(use, P", list, "); });");
   } else {
+    out.line("rows_", device, "(rows", args, "); // on their way while the row values are found");
     out.line("keep_", device, "(kept", args, ");");
-    out.line("rows_", device, "(rows", args, ");");
     out.line("return 0;");
   }
   out.line("}");

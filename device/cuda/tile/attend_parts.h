@@ -67,7 +67,7 @@ __device__ inline float scale_of(const QueryRows<T> &query, const Q &query_squar
 #pragma unroll 8
     for (int p = 0; p < parts; ++p)
       all += element(query_squares.memory, query.token, query_squares.column + row * parts + p);
-    return query.scale * evt::rsqrt(all / (float)D + squares.epsilon);
+    return query.scale * ptx::rsqrt_near(all / (float)D + squares.epsilon);
   }
 }
 
@@ -134,6 +134,7 @@ private:
   const T *key_row, *value_row;
   const float *squares_row;
   const std::int32_t *page_row;
+  const int thread = Worker::lane();
   const int slots, stride, columns_there, begin, end, size, parts, settled;
   // The next block that this warp multiplies: where it is, and what of it was asked for.
   int part, first;
@@ -141,7 +142,7 @@ private:
   uint4 k[key_pieces], v[2][value_pieces];
   float k_squares[(key_parts + 3) / 4 ? (key_parts + 3) / 4 : 1]; // every fourth of position lane % 8
 
-  __device__ static int warp() { return Worker::lane() / 32; }
+  __device__ int warp() const { return thread / 32; }
   __device__ int limit() const {
     const int own = begin + (part + 1) * size;
     return own < end ? own : end;
@@ -155,7 +156,7 @@ private:
   }
   /// The slots of the next block's positions; lanes that have none ask for nothing.
   __device__ void find() {
-    const int position = first + Worker::lane() % 8, column = position / (int)Page;
+    const int position = first + thread % 8, column = position / (int)Page;
     slot = -1;
     if (part < parts && position < limit() && column < columns_there) {
       const std::int64_t page = page_row[column], there = page * Page + position % (int)Page;
@@ -164,7 +165,7 @@ private:
   }
   /// Asks for the keys of positions `from` … `to` of the next block.
   __device__ __forceinline__ void keys_of(int from, int to) {
-    const int lane = Worker::lane() % 32, g = lane / 4, c = lane % 4;
+    const int lane = thread % 32, g = lane / 4, c = lane % 4;
     const int s = __shfl_sync(~0u, slot, g);
     if (from <= first + g && first + g < to) {
       const T *row = key_row + (std::int64_t)s * stride * columns + 8 * c;
@@ -182,7 +183,7 @@ private:
     }
   }
   __device__ __forceinline__ void values_of(int from, int to) {
-    const int lane = Worker::lane() % 32, g = lane / 4, c = lane % 4;
+    const int lane = thread % 32, g = lane / 4, c = lane % 4;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const int s = __shfl_sync(~0u, slot, 2 * c + i), position = first + 2 * c + i;
@@ -198,7 +199,7 @@ private:
   template <class Q>
   __device__ __forceinline__ void on_tensor_cores(const QueryRows<T> &query, const Q &query_squares, const S &squares,
                                                   const PartsAt &into, float *scratch) {
-    const int lane = Worker::lane() % 32, g = lane / 4, c = lane % 4;
+    const int lane = thread % 32, g = lane / 4, c = lane % 4;
     // A lane's part of the query waits in scratch memory between blocks, where it takes no registers.
     const std::uint32_t own =
         ptx::shared_address(scratch + 8 * rows * room) + 16 * (warp() * key_pieces * rows * 4 + g % rows * 4 + c);
@@ -237,7 +238,7 @@ private:
             sums += k_squares[i];
           sums += __shfl_xor_sync(~0u, sums, 8);
           sums += __shfl_xor_sync(~0u, sums, 16);
-          root = evt::rsqrt(sums / (float)columns + squares.epsilon);
+          root = ptx::rsqrt_near(sums / (float)columns + squares.epsilon);
         }
         float score[2], largest = m;
         bool live[2];
@@ -255,12 +256,12 @@ private:
           const float theirs = __shfl_xor_sync(~0u, largest, other);
           largest = theirs > largest ? theirs : largest;
         }
-        const float keep = evt::exp(m - largest);
+        const float keep = ptx::exp_near(m - largest);
         m = largest;
         sum *= keep;
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          score[i] = live[i] ? evt::exp(score[i] - largest) : 0.0f;
+          score[i] = live[i] ? ptx::exp_near(score[i] - largest) : 0.0f;
           sum += score[i];
         }
         const std::uint32_t weights = detail::packed<T>(score[0], score[1]);
@@ -309,22 +310,29 @@ private:
       }
       Worker::sync();
       const std::int64_t target = (into.first() + now) * rows;
+      // A warp's 64 columns are of one row; lane i finds what the columns of warp i weigh.
 #pragma unroll 1
-      for (int e = 2 * Worker::lane(); e < rows * columns; e += 2 * Worker::lanes()) {
+      for (int e = 2 * thread; e < rows * columns; e += 2 * Worker::lanes()) {
         const int row = e / columns, column = e % columns;
-        float largest = -1e30f, total = 0;
-        float2 value{0, 0};
+        const float *theirs = scratch + (lane % compute_warps * rows + row) * room + columns;
+        float largest = theirs[0], weight = theirs[0], total = theirs[1];
+        float2 a[compute_warps], value{0, 0};
 #pragma unroll
         for (int i = 0; i < compute_warps; ++i)
-          largest = fmaxf(largest, scratch[(i * rows + row) * room + columns]);
+          a[i] = *reinterpret_cast<const float2 *>(scratch + (i * rows + row) * room + column);
+#pragma unroll
+        for (int other = 1; other < compute_warps; other *= 2)
+          largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, other));
+        weight = ptx::exp_near(weight - largest);
+        total *= weight;
+#pragma unroll
+        for (int other = 1; other < compute_warps; other *= 2)
+          total += __shfl_xor_sync(~0u, total, other);
 #pragma unroll
         for (int i = 0; i < compute_warps; ++i) {
-          const float *theirs = scratch + (i * rows + row) * room;
-          const float weight = evt::exp(theirs[columns] - largest);
-          const float2 a = *reinterpret_cast<const float2 *>(theirs + column);
-          total = __fmaf_rn(theirs[columns + 1], weight, total);
-          value.x = __fmaf_rn(a.x, weight, value.x);
-          value.y = __fmaf_rn(a.y, weight, value.y);
+          const float w = __shfl_sync(~0u, weight, i);
+          value.x = __fmaf_rn(a[i].x, w, value.x);
+          value.y = __fmaf_rn(a[i].y, w, value.y);
         }
         *reinterpret_cast<float2 *>(into.acc.data + target * columns + e) = value;
         if (column == 0) {
@@ -336,7 +344,7 @@ private:
   }
 
   __device__ __forceinline__ void query_rows(const QueryRows<T> &query, uint4 (&q)[key_pieces]) {
-    const int lane = Worker::lane() % 32, g = lane / 4, c = lane % 4;
+    const int lane = thread % 32, g = lane / 4, c = lane % 4;
     const Memory<T, 2> &m = query.memory;
     const bool inside =
         query.token >= 0 && query.token < m.dims[0] && query.column >= 0 && query.column + rows * columns <= m.dims[1];
@@ -370,9 +378,9 @@ private:
     float *warps = scratch, *acc = warps + 8 * rows * (columns + 2), *m = acc + rows * columns, *sum = m + rows;
     float *scales = sum + rows;
     T *q = reinterpret_cast<T *>(scales + rows);
-    for (int e = Worker::lane(); e < rows * columns; e += Worker::lanes())
+    for (int e = thread; e < rows * columns; e += Worker::lanes())
       q[e] = T(detail::element(query.memory, query.token, query.column + e));
-    for (int r = Worker::lane(); r < rows; r += Worker::lanes())
+    for (int r = thread; r < rows; r += Worker::lanes())
       scales[r] = detail::scale_of<columns>(query, query_squares, squares, r);
     Worker::sync();
     for (int part = 0; part < parts && begin + part * size < end; ++part) {
@@ -380,9 +388,9 @@ private:
       attend<R, D, Page>(w, m, sum, acc, q, scales, keys, values, pages, squares, at, from, to, warps);
       Worker::sync();
       const std::int64_t target = (into.first() + part) * rows;
-      for (int e = Worker::lane(); e < rows * columns; e += Worker::lanes())
+      for (int e = thread; e < rows * columns; e += Worker::lanes())
         into.acc.data[target * columns + e] = acc[e];
-      for (int r = Worker::lane(); r < rows; r += Worker::lanes()) {
+      for (int r = thread; r < rows; r += Worker::lanes()) {
         into.m.data[target + r] = m[r];
         into.sum.data[target + r] = sum[r];
       }
@@ -391,57 +399,65 @@ private:
   }
 };
 
-/// evt.merge_parts: a thread has two neighbouring columns at a time, and all it reads of 16 parts is on its way at
-/// once.
+/// evt.merge_parts: a warp has 64 columns of a row at a time, two of them a lane, and all it reads of 16 parts is on its
+/// way at once. Lane p finds what part p weighs.
 template <std::int64_t R, std::int64_t D, class T>
 __device__ inline void merge_parts(Worker &, const Memory<float, 5> &m, const Memory<float, 5> &sum,
                                    const Memory<float, 6> &acc, std::int64_t i, std::int64_t j, std::int64_t end,
                                    std::int64_t part, const Memory<T, 2> &to, std::int64_t row, std::int64_t column) {
   static_assert(D % 2 == 0);
-  constexpr int rows = (int)R, columns = (int)D, at_once = 16;
+  constexpr int rows = (int)R, columns = (int)D, at_once = 16, pieces = (columns + 63) / 64;
   if (i < 0 || i >= m.dims[0] || j < 0 || j >= m.dims[1] || row < 0 || row >= to.dims[0])
     return;
   const std::int64_t there = m.dims[2] * m.dims[3], first = (i * m.dims[1] + j) * there * rows;
   const std::int64_t written = part < 1 || end < 1 ? 0 : (end + part - 1) / part;
   const int parts = (int)(written < there ? written : there);
-  for (int e = 2 * Worker::lane(); e < rows * columns; e += 2 * Worker::lanes()) {
-    const float *ms = m.data + first + e / columns, *sums = sum.data + first + e / columns;
+  const int thread = Worker::lane(), lane = thread % 32;
+#pragma unroll 1
+  for (int piece = thread / 32; piece < rows * pieces; piece += compute_warps) {
+    const int r = piece / pieces, own = piece % pieces * 64 + 2 * lane, e = r * columns + own;
+    const bool has_columns = own < columns;
+    const float *ms = m.data + first + r, *sums = sum.data + first + r;
     const float *values = acc.data + first * columns + e;
     float largest = -1e30f, total = 0;
     float2 value{0, 0};
     // How many parts were written hangs on a table; nothing waits for that but what is done with them.
+#pragma unroll 1
     for (int chunk = 0; chunk < (int)there && (chunk == 0 || chunk < parts); chunk += at_once) {
-      float ma[at_once], sa[at_once];
+      const int mine = chunk + lane % at_once;
+      float weight = mine < (int)there ? ms[mine * rows] : 0.0f, share = mine < (int)there ? sums[mine * rows] : 0.0f;
       float2 va[at_once];
 #pragma unroll
-      for (int p = 0; p < at_once; ++p) {
-        const bool is_there = chunk + p < (int)there;
-        ma[p] = is_there ? ms[(chunk + p) * rows] : -1e30f;
-        sa[p] = is_there ? sums[(chunk + p) * rows] : 0.0f;
-        va[p] = is_there ? *reinterpret_cast<const float2 *>(values + (std::int64_t)(chunk + p) * rows * columns)
-                         : float2{0, 0};
-      }
-      float larger = largest;
-#pragma unroll
       for (int p = 0; p < at_once; ++p)
-        larger = chunk + p < parts ? fmaxf(larger, ma[p]) : larger;
-      const float keep = evt::exp(largest - larger);
+        va[p] = has_columns && chunk + p < (int)there
+                    ? *reinterpret_cast<const float2 *>(values + (std::int64_t)(chunk + p) * rows * columns)
+                    : float2{0, 0};
+      float larger = mine < parts ? fmaxf(largest, weight) : largest;
+#pragma unroll
+      for (int other = 1; other < at_once; other *= 2)
+        larger = fmaxf(larger, __shfl_xor_sync(~0u, larger, other));
+      const float keep = ptx::exp_near(largest - larger);
       largest = larger;
-      total *= keep;
+      weight = mine < parts ? ptx::exp_near(weight - larger) : 0.0f;
+      share = mine < parts ? weight * share : 0.0f;
+#pragma unroll
+      for (int other = 1; other < at_once; other *= 2)
+        share += __shfl_xor_sync(~0u, share, other);
+      total = __fmaf_rn(total, keep, share);
       value.x *= keep;
       value.y *= keep;
 #pragma unroll
       for (int p = 0; p < at_once; ++p) {
-        if (chunk + p >= parts)
-          break;
-        const float weight = evt::exp(ma[p] - largest);
-        total = __fmaf_rn(weight, sa[p], total);
-        value.x = __fmaf_rn(weight, va[p].x, value.x);
-        value.y = __fmaf_rn(weight, va[p].y, value.y);
+        const float w = __shfl_sync(~0u, weight, p);
+        value.x = chunk + p < parts ? __fmaf_rn(w, va[p].x, value.x) : value.x;
+        value.y = chunk + p < parts ? __fmaf_rn(w, va[p].y, value.y) : value.y;
       }
     }
-    value.x = total == 0 ? 0.0f : value.x / total;
-    value.y = total == 0 ? 0.0f : value.y / total;
+    if (!has_columns)
+      continue;
+    const float inverse = total == 0 ? 0.0f : 1.0f / total;
+    value.x *= inverse;
+    value.y *= inverse;
     T *target = to.data + row * to.dims[1] + column + e;
     if (sizeof(T) == 2 && column >= 0 && column + e + 2 <= to.dims[1] &&
         reinterpret_cast<std::uintptr_t>(target) % 4 == 0) {

@@ -98,11 +98,6 @@ __device__ __forceinline__ void copy_piece(std::uint32_t to, const void *from, b
 __device__ __forceinline__ void end_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /// Until all of this thread's copies but the last group are there.
 __device__ __forceinline__ void await_all_but_last() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
-__device__ __forceinline__ float exp2_fast(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
 template <class T> __device__ __forceinline__ std::uint32_t rounded_pair(float low, float high) {
   std::uint32_t both;
   if constexpr (__is_same(T, bf16))
@@ -326,14 +321,14 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
             largest = fmaxf(largest, fmaxf(s[n][2 * h], s[n][2 * h + 1]));
           largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1));
           largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
-          const float keep = exp2_fast(m[h] - largest);
+          const float keep = ptx::exp2_near(m[h] - largest);
           m[h] = largest;
           float total = 0;
 #pragma unroll
           for (int n = 0; n < 4; ++n)
 #pragma unroll
             for (int e = 2 * h; e < 2 * h + 2; ++e) {
-              s[n][e] = exp2_fast(s[n][e] - largest);
+              s[n][e] = ptx::exp2_near(s[n][e] - largest);
               total += s[n][e];
             }
           sum[h] = __fmaf_rn(sum[h], keep, total);
@@ -404,7 +399,7 @@ attend_run_plainly(const Memory<T, 2> &query, const Memory<T, 2> &out, const Mem
                    const Memory<T, 4> &values, const Memory<std::int32_t, 2> &pages, const Q &query_squares,
                    const S &key_squares, const CacheRow &at, const RunPart &run, float scale) {
   constexpr int mine = (D + 31) / 32; // columns of a lane
-  const int warp = Worker::lane() / 32, lane = Worker::lane() % 32;
+  const int thread = Worker::lane(), warp = thread / 32, lane = thread % 32;
   for (int row = warp; row < (run.end - run.begin) * Group; row += compute_warps) {
     const int token = run.begin + row / Group;
     const std::int64_t column = (at.head * Group + row % Group) * D;

@@ -391,7 +391,7 @@ private:
     std::string squares = squaresOf(op), scratch;
     const int64_t outside = bytes; // the warps' parts are merged in it
     if (isCuda())
-      scratch = ", " + newBuffer(RankedTensorType::get({8, q.getDimSize(0), q.getDimSize(1) + 2},
+      scratch = ", " + newBuffer(RankedTensorType::get({8, q.getDimSize(0), q.getDimSize(1) + 4},
                                                        Float32Type::get(op.getContext())));
     out.line("evt::tile::attend<", q.getDimSize(0), ", ", q.getDimSize(1), ", ", op.getPageSlots(), ">(w, ", m, ", ",
              sum, ", ", acc, ", ", query, ", ", scales, ", ", name(op.getKeys()), ", ", name(op.getValues()), ", ",
@@ -456,7 +456,7 @@ private:
     }
     const bool onFragments = cache.getElementTypeBitWidth() == 16 && columns % 64 == 0 && rows <= 8;
     const int64_t room =
-        onFragments ? 8 * rows * (columns + 4 + columns / 2) : 8 * rows * (columns + 2) + rows * (2 * columns + 3);
+        onFragments ? 8 * rows * (columns + 4 + columns / 2) : 8 * rows * (columns + 4) + rows * (2 * columns + 3);
     const int64_t outside = bytes;
     std::string scratch = newBuffer(RankedTensorType::get({room}, Float32Type::get(op.getContext())));
     out.line("static_assert(evt::tile::parts_scratch<", rows, ", ", columns, ", ", cppType(cache.getElementType()),

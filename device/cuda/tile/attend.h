@@ -1,10 +1,10 @@
 // Attention of a few query rows over a range of positions in a paged cache (evt.attend), as a softmax in parts, by all
 // compute threads.
 //
-// Warps take blocks of 16 positions in turn; each keeps a softmax of its own, and in the end these are merged in the
-// warps' order. Keys and values go from memory to registers, as fragments of the tensor cores: which columns a
-// fragment's columns stand for is free, as long as both operands agree, so they are chosen such that a lane's part is
-// 16 bytes.
+// Up to 8 rows on the tensor cores: attend_blocks.h. More: warps take blocks of 16 positions in turn; each keeps a
+// softmax of its own, and in the end these are merged in the warps' order. Keys and values go from memory to registers,
+// as fragments of the tensor cores: which columns a fragment's columns stand for is free, as long as both operands
+// agree, so they are chosen such that a lane's part is 16 bytes.
 //
 //   scores (16 rows x 8 positions)    lane (g, c) of a key's fragment: of position g, columns 32 i + 8 c … + 7
 //   values (16 rows x 8 columns)      lane (g, c): of positions 2c, 2c + 1, 2c + 8, 2c + 9, columns 64 j + 8 g … + 7,
@@ -20,6 +20,7 @@
 #include "device/common/types.h"
 #include "device/cuda/memory.h"
 #include "device/cuda/ptx.h"
+#include "device/cuda/tile/attend_blocks.h"
 
 namespace evt::tile {
 
@@ -60,35 +61,22 @@ template <int D, class S> __device__ inline float root_of_norm(const S &squares,
   }
 }
 
-template <class T> __device__ inline std::uint32_t packed(float low, float high) {
-  return (std::uint32_t)T(low).bits | (std::uint32_t)T(high).bits << 16;
-}
-
-template <class T>
-__device__ inline void mma(float (&c)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2, std::uint32_t a3,
-                           std::uint32_t b0, std::uint32_t b1) {
-  if constexpr (__is_same(T, bf16))
-    ptx::mma_bf16(c, a0, a1, a2, a3, b0, b1);
-  else
-    ptx::mma_f16(c, a0, a1, a2, a3, b0, b1);
-}
-
-/// What a warp knows of its rows g and, where there are more than 8, g + 8.
-template <int Halves, int D> struct WarpSoftmax {
-  float m[Halves], sum[Halves], acc[Halves][D / 8][2]; // [..][8 j + e]: columns 64 j + 16 c + e and, second, + 8
+/// What a warp knows of its rows g and g + 8.
+template <int D> struct WarpSoftmax {
+  float m[2], sum[2], acc[2][D / 8][2]; // [..][8 j + e]: columns 64 j + 16 c + e and, second, + 8
 };
 
-/// One warp's blocks of positions, for rows first_row … + 8 Halves - 1.
-template <int R, int Halves, int D, int Page, class T, class S>
-__device__ inline void attend_on_fragments(WarpSoftmax<Halves, D> &state, const T *query, const float *scales,
-                                           int first_row, const Memory<T, 4> &keys, const Memory<T, 4> &values,
+/// One warp's blocks of positions, for rows first_row … + 15.
+template <int R, int D, int Page, class T, class S>
+__device__ inline void attend_on_fragments(WarpSoftmax<D> &state, const T *query, const float *scales, int first_row,
+                                           const Memory<T, 4> &keys, const Memory<T, 4> &values,
                                            const Memory<std::int32_t, 2> &pages, const S &squares, const CacheRow &at,
                                            int begin, int end) {
-  const int warp = Worker::lane() / 32, lane = Worker::lane() % 32, g = lane / 4, c = lane % 4;
-  uint4 q[Halves][D / 32];
-  float scale[Halves];
+  const int thread = Worker::lane(), warp = thread / 32, lane = thread % 32, g = lane / 4, c = lane % 4;
+  uint4 q[2][D / 32];
+  float scale[2];
 #pragma unroll
-  for (int h = 0; h < Halves; ++h) {
+  for (int h = 0; h < 2; ++h) {
     const int row = first_row + 8 * h + g;
     scale[h] = row < R ? scales[row] : 0.0f;
     state.m[h] = -1e30f;
@@ -137,14 +125,13 @@ __device__ inline void attend_on_fragments(WarpSoftmax<Halves, D> &state, const 
     for (int tile = 0; tile < 2; ++tile)
 #pragma unroll
       for (int i = 0; i < D / 32; ++i) {
-        const uint4 high = Halves == 2 ? q[Halves - 1][i] : uint4{0, 0, 0, 0};
-        mma<T>(s[tile], q[0][i].x, high.x, q[0][i].y, high.y, k[tile][i].x, k[tile][i].y);
-        mma<T>(s[tile], q[0][i].z, high.z, q[0][i].w, high.w, k[tile][i].z, k[tile][i].w);
+        mma<T>(s[tile], q[0][i].x, q[1][i].x, q[0][i].y, q[1][i].y, k[tile][i].x, k[tile][i].y);
+        mma<T>(s[tile], q[0][i].z, q[1][i].z, q[0][i].w, q[1][i].w, k[tile][i].z, k[tile][i].w);
       }
 
     std::uint32_t weights[2][2] = {}; // [half][tile]
 #pragma unroll
-    for (int h = 0; h < Halves; ++h) {
+    for (int h = 0; h < 2; ++h) {
       float score[4], largest = state.m[h];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
@@ -182,20 +169,17 @@ __device__ inline void attend_on_fragments(WarpSoftmax<Halves, D> &state, const 
         };
         const std::uint32_t pick = e % 2 ? 0x7632 : 0x5410;
         const std::uint32_t b0 = __byte_perm(word(0), word(1), pick), b1 = __byte_perm(word(2), word(3), pick);
-        float d[4] = {state.acc[0][8 * j + e][0], state.acc[0][8 * j + e][1],
-                      Halves == 2 ? state.acc[Halves - 1][8 * j + e][0] : 0.0f,
-                      Halves == 2 ? state.acc[Halves - 1][8 * j + e][1] : 0.0f};
+        float d[4] = {state.acc[0][8 * j + e][0], state.acc[0][8 * j + e][1], state.acc[1][8 * j + e][0],
+                      state.acc[1][8 * j + e][1]};
         mma<T>(d, weights[0][0], weights[1][0], weights[0][1], weights[1][1], b0, b1);
         state.acc[0][8 * j + e][0] = d[0];
         state.acc[0][8 * j + e][1] = d[1];
-        if constexpr (Halves == 2) {
-          state.acc[1][8 * j + e][0] = d[2];
-          state.acc[1][8 * j + e][1] = d[3];
-        }
+        state.acc[1][8 * j + e][0] = d[2];
+        state.acc[1][8 * j + e][1] = d[3];
       }
   }
 #pragma unroll
-  for (int h = 0; h < Halves; ++h)
+  for (int h = 0; h < 2; ++h)
 #pragma unroll
     for (int other = 1; other < 4; other *= 2)
       state.sum[h] += __shfl_xor_sync(~0u, state.sum[h], other);
@@ -208,26 +192,54 @@ template <int R, int D> __device__ inline float *part_of(float *scratch, int war
 
 } // namespace detail
 
-/// `scratch` has room for 8 x R x (D + 2). All compute threads; results are there for all after the next barrier.
+/// `scratch` has room for 8 x R x (D + 4). All compute threads; results are there for all after the next barrier.
 template <std::int64_t R, std::int64_t D, std::int64_t Page, class T, class S>
 __device__ inline void attend(Worker &, float *m, float *sum, float *acc, const T *query, const float *scales,
                               const Memory<T, 4> &keys, const Memory<T, 4> &values,
                               const Memory<std::int32_t, 2> &pages, const S &squares, const CacheRow &at,
                               std::int64_t from, std::int64_t to, float *scratch) {
   constexpr int rows = (int)R, columns = (int)D;
-  const int warp = Worker::lane() / 32, lane = Worker::lane() % 32;
+  const int thread = Worker::lane(), warp = thread / 32, lane = thread % 32;
   const bool exists = at.layer >= 0 && at.layer < keys.dims[0] && at.head >= 0 && at.head < keys.dims[2];
   const int begin = from < 0 ? 0 : (int)from, end = exists ? (int)to : 0;
+  if constexpr (on_fragments<R, D, T>()) {
+    using Blocks = BlockAttention<R, D, Page, T, S>;
+    if (begin >= end) {
+      for (int i = thread; i < rows * columns; i += Worker::lanes())
+        acc[i] = 0;
+      for (int i = thread; i < rows; i += Worker::lanes()) {
+        m[i] = -1e30f;
+        sum[i] = 0;
+      }
+      return;
+    }
+    Blocks blocks(keys, values, pages, squares, at, begin, end, end - begin, 1, Blocks::all);
+    blocks.ahead();
+    const int g = lane / 4;
+    const T *own = query + g * columns + 8 * (lane % 4);
+    blocks.run(
+        [&](int i) {
+          return g < rows ? *reinterpret_cast<const uint4 *>(own + 32 * i) : uint4{0, 0, 0, 0};
+        },
+        g < rows ? scales[g] : 0.0f, squares, scratch,
+        [&](int, int row, int column, float largest, float total, float2 value) {
+          *reinterpret_cast<float2 *>(acc + row * columns + column) = value;
+          if (column == 0) {
+            m[row] = largest;
+            sum[row] = total;
+          }
+        });
+    return;
+  }
   if constexpr (sizeof(T) == 2 && D % 64 == 0) {
-    constexpr int halves = rows > 8 ? 2 : 1;
 #pragma unroll 1
-    for (int first = 0; first < rows; first += 8 * halves) {
-      detail::WarpSoftmax<halves, columns> state;
-      detail::attend_on_fragments<rows, halves, columns, (int)Page>(state, query, scales, first, keys, values, pages,
-                                                                    squares, at, begin, end);
+    for (int first = 0; first < rows; first += 16) {
+      detail::WarpSoftmax<columns> state;
+      detail::attend_on_fragments<rows, columns, (int)Page>(state, query, scales, first, keys, values, pages, squares,
+                                                            at, begin, end);
       const int g = lane / 4, c = lane % 4;
 #pragma unroll
-      for (int h = 0; h < halves; ++h) {
+      for (int h = 0; h < 2; ++h) {
         const int row = first + 8 * h + g;
         if (row >= rows)
           continue;

@@ -154,7 +154,8 @@ private:
         stages.send<loaders>([](Phase *arrived) { arrived->arrive(); },
                              [&](int slot, Phase *arrived) {
                                start_copy({slot, task, turn, arrived});
-                             });
+                             },
+                             task % 3 == 1 ? 1 + task % 2 : 0);
       }
       turn -= total;
       ++loader_at[loader];

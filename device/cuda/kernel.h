@@ -156,6 +156,7 @@ template <class Kernel, class Program, class Launch> struct Block {
     if constexpr (streams) {
       w.feeds = stream.feeds;
       w.feeds_each = layout.fragments;
+      w.calm_stages = layout.slots;
     }
     Kernel::schedule(w, P);
     w.end_of_tasks();
@@ -254,9 +255,10 @@ template <class Kernel, class Program, class Launch> struct Block {
         if (task.shape) {
           const int total = (int)(task.steps * task.streams), each = (int)task.streams;
           const std::uint32_t bytes = task.stage_bytes;
+          const int at_most = task.is_calm ? calm_stages_in_flight : 0;
           const char *const *from = stream.feeds + w.tasks.at.slot * layout.fragments;
           for (; turn < total; turn += loaders)
-            ring.send(from[turn % each] + (std::size_t)(turn / each) * bytes, bytes);
+            ring.send(from[turn % each] + (std::size_t)(turn / each) * bytes, bytes, at_most);
           turn -= total;
         }
       }

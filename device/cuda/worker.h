@@ -48,6 +48,7 @@ struct Task {
   std::uint32_t key;   // streams: another number when the rows or the events differ from the task's before
   std::uint32_t steps, streams, stage_bytes; // streams: the loader's stages
   std::uint32_t finisher;                    // streams: the epilogue warp that ends it
+  std::uint32_t is_calm;                     // streams: it is loaded while a task runs that does not
   std::uint32_t skipped;                     // the launch is being aborted: nobody ends it
   std::int64_t index;
   std::int64_t coord[max_coords]; // iterations, then grid coordinates
@@ -299,6 +300,7 @@ public:
       task.shape = 0;
       tasks.hand_over();
     }
+    stages_since = 0;
     return leave();
   }
   /// The same for a task that streams `Steps` times a stage from each of `from`, which the kernel keeps for its slot.
@@ -319,12 +321,14 @@ public:
       task.streams = Streams;
       task.stage_bytes = stage_bytes;
       task.finisher = (std::uint32_t)turn;
+      task.is_calm = stages_since < calm_stages;
 #pragma unroll
       for (int f = 0; f < Streams; ++f)
         feeds[tasks.at.slot * feeds_each + f] = from[f];
       tasks.hand_over();
     }
     turn = (turn + 1) % epilogue_warps;
+    stages_since += Steps * Streams;
     return leave();
   }
   /// The same for a task on tiles. Unless `at_once`, control goes on when the loaders have issued its copies: what it
@@ -344,6 +348,7 @@ public:
       ptx::barrier_wait(tasks.fed[place.slot], place.round);
     return goes_on;
   }
+  int stages_since = 0, calm_stages = 0; // control: since the last task that does not stream; how many the ring has
   int turn = 0; // control: the epilogue warp that ends the next task
 
   __device__ void end_of_tasks() { hand_over(Task::none, 0); }

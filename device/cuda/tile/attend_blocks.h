@@ -31,8 +31,14 @@ template <std::int64_t R, std::int64_t D, class T> constexpr bool on_fragments()
 
 namespace detail {
 
-template <class T> __device__ inline std::uint32_t packed(float low, float high) {
-  return (std::uint32_t)T(low).bits | (std::uint32_t)T(high).bits << 16;
+/// Two numbers, rounded, the first in the low half.
+template <class T> __device__ __forceinline__ std::uint32_t packed(float low, float high) {
+  std::uint32_t both;
+  if constexpr (__is_same(T, bf16))
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  else
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  return both;
 }
 
 template <class T>
@@ -53,8 +59,9 @@ template <class T> __device__ inline void mma8(float (&c)[4], std::uint32_t a0, 
 
 } // namespace detail
 
-/// Positions `from` … `to` - 1 of a request, in parts of `part` positions; the first `count` of them. `ahead` may be
-/// called before a task's events are waited for, `run` after them.
+/// Positions `from` … `to` - 1 of a request, in parts of `part` positions; the first `count` of them. Those below
+/// `settled_below` may be read before a task's events are waited for, which `ahead` does; `rest` and `run` come after
+/// them.
 template <std::int64_t R, std::int64_t D, std::int64_t Page, class T, class S> class BlockAttention {
 public:
   static_assert(on_fragments<R, D, T>());
@@ -86,8 +93,11 @@ public:
     keys_of(0, settled);
     values_of(0, settled);
   }
+
   /// What `ahead` could not ask for.
   __device__ __forceinline__ void rest() {
+    if (first + 8 <= settled)
+      return;
     keys_of(settled, all);
     values_of(settled, all);
   }
@@ -131,8 +141,11 @@ public:
           largest = live[i] && score[i] > largest ? score[i] : largest;
         }
         go_on();
-        find();
-        keys_of(0, all);
+        const bool goes_on = has_block();
+        if (goes_on) {
+          find();
+          keys_of(0, all);
+        }
 #pragma unroll
         for (int other = 1; other < 4; other *= 2) {
           const float theirs = __shfl_xor_sync(~0u, largest, other);
@@ -160,14 +173,17 @@ public:
             detail::mma8<T>(sums, __byte_perm(word(0), word(1), 0x5410), __byte_perm(word(0), word(1), 0x7632),
                             weights);
           }
-        values_of(0, all);
+        if (goes_on)
+          values_of(0, all);
       }
       if (part == now) { // it has no block in this part
         ++part;
         first = begin + part * size + 8 * warp();
-        find();
-        keys_of(0, all);
-        values_of(0, all);
+        if (has_block()) {
+          find();
+          keys_of(0, all);
+          values_of(0, all);
+        }
       }
 #pragma unroll
       for (int other = 1; other < 4; other *= 2)
@@ -253,6 +269,7 @@ private:
       first = begin + part * size + 8 * warp();
     }
   }
+  __device__ bool has_block() const { return part < parts && first < limit(); }
   /// The slots of the next block's positions; lanes that have none ask for nothing.
   __device__ void find() {
     const int position = first + thread % 8, column = position / (int)Page;

@@ -35,11 +35,19 @@ __device__ inline float scale_of(const QueryRows<T> &query, const Q &query_squar
   if constexpr (__is_same(Q, NoSquares)) {
     return query.scale;
   } else {
-    const int parts = (int)squares.parts.dims[3];
-    float all = 0;
-#pragma unroll 8
+    constexpr int parts = S::count;
+    const Memory<float, 2> &m = query_squares.memory;
+    const std::int64_t first = query_squares.column + row * parts;
+    float part[parts] = {}, all = 0;
+    if (query.token >= 0 && query.token < m.dims[0] && first >= 0 && first + parts <= m.dims[1]) {
+      const float *from = m.data + query.token * m.dims[1] + first;
+#pragma unroll
+      for (int p = 0; p < parts; ++p)
+        part[p] = from[p];
+    }
+#pragma unroll
     for (int p = 0; p < parts; ++p)
-      all += element(query_squares.memory, query.token, query_squares.column + row * parts + p);
+      all += part[p];
     return query.scale * ptx::rsqrt_near(all / (float)D + squares.epsilon);
   }
 }
@@ -68,14 +76,8 @@ public:
     // A lane's part of the query waits in scratch memory between blocks, where it takes no registers.
     const std::uint32_t own = ptx::shared_address(scratch + 8 * rows * Blocks::room) +
                               16 * (thread / 32 * key_pieces * rows * 4 + g % rows * 4 + c);
-    {
-      uint4 q[key_pieces];
-      query_rows(query, g, c, q);
-      if (g < rows)
-#pragma unroll
-        for (int i = 0; i < key_pieces; ++i)
-          ptx::store_shared(own + 64 * rows * i, q[i]);
-    }
+    if (g < rows)
+      query_rows(query, g, c, own);
     blocks.rest();
     const float scale = g < rows ? detail::scale_of<columns>(query, query_squares, squares, g) : 0.0f;
     blocks.run(
@@ -98,28 +100,33 @@ private:
   static constexpr int rows = (int)R, columns = (int)D, key_pieces = columns / 32;
   Blocks blocks;
 
-  __device__ __forceinline__ void query_rows(const QueryRows<T> &query, int g, int c, uint4 (&q)[key_pieces]) const {
+  /// Pieces of row g to `own` on.
+  __device__ __forceinline__ void query_rows(const QueryRows<T> &query, int g, int c, std::uint32_t own) const {
     const Memory<T, 2> &m = query.memory;
     const bool inside =
         query.token >= 0 && query.token < m.dims[0] && query.column >= 0 && query.column + rows * columns <= m.dims[1];
     const T *row = m.data + query.token * m.dims[1] + query.column + g * columns + 8 * c;
     if (inside && reinterpret_cast<std::uintptr_t>(row) % 16 == 0) {
+      uint4 q[key_pieces];
 #pragma unroll
       for (int i = 0; i < key_pieces; ++i)
-        q[i] = g < rows ? *reinterpret_cast<const uint4 *>(row + 32 * i) : uint4{0, 0, 0, 0};
-    } else {
+        q[i] = *reinterpret_cast<const uint4 *>(row + 32 * i);
 #pragma unroll
-      for (int i = 0; i < key_pieces; ++i) {
-        std::uint32_t word[4];
+      for (int i = 0; i < key_pieces; ++i)
+        ptx::store_shared(own + 64 * rows * i, q[i]);
+      return;
+    }
+#pragma unroll 1
+    for (int i = 0; i < key_pieces; ++i) {
+      std::uint32_t word[4];
 #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          auto one = [&](int at) {
-            return g < rows ? detail::element(m, query.token, query.column + g * columns + 32 * i + 8 * c + at) : 0.0f;
-          };
-          word[e] = detail::packed<T>(one(2 * e), one(2 * e + 1));
-        }
-        q[i] = {word[0], word[1], word[2], word[3]};
+      for (int e = 0; e < 4; ++e) {
+        auto one = [&](int at) {
+          return detail::element(m, query.token, query.column + g * columns + 32 * i + 8 * c + at);
+        };
+        word[e] = detail::packed<T>(one(2 * e), one(2 * e + 1));
       }
+      ptx::store_shared(own + 64 * rows * i, {word[0], word[1], word[2], word[3]});
     }
   }
 };

@@ -98,14 +98,6 @@ __device__ __forceinline__ void copy_piece(std::uint32_t to, const void *from, b
 __device__ __forceinline__ void end_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /// Until all of this thread's copies but the last group are there.
 __device__ __forceinline__ void await_all_but_last() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
-template <class T> __device__ __forceinline__ std::uint32_t rounded_pair(float low, float high) {
-  std::uint32_t both;
-  if constexpr (__is_same(T, bf16))
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-  else
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-  return both;
-}
 
 //===-- rows ------------------------------------------------------------------------------------------------------===//
 
@@ -354,7 +346,7 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
         for (int half = 0; half < 2; ++half)
 #pragma unroll
           for (int i = 0; i < 4; ++i)
-            weights[half][i] = rounded_pair<T>(s[2 * half + i / 2][i % 2 * 2], s[2 * half + i / 2][i % 2 * 2 + 1]);
+            weights[half][i] = packed<T>(s[2 * half + i / 2][i % 2 * 2], s[2 * half + i / 2][i % 2 * 2 + 1]);
         constexpr int steps = D / 16; // of 16 columns, for either half of the positions
         const auto load = [&](int i) {
           load_matrices_transposed(b[i % 2],
@@ -385,8 +377,7 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
         T *to = out.data + token * out.dims[1] + (at.head * Group + row % Group) * D + 2 * c;
 #pragma unroll
         for (int n = 0; n < D / 8; ++n)
-          *reinterpret_cast<std::uint32_t *>(to + 8 * n) =
-              rounded_pair<T>(acc[n][2 * h] * share, acc[n][2 * h + 1] * share);
+          *reinterpret_cast<std::uint32_t *>(to + 8 * n) = packed<T>(acc[n][2 * h] * share, acc[n][2 * h + 1] * share);
       }
     }
   }

@@ -400,7 +400,7 @@ bool FragmentCode::emitKeep() {
   if (values.empty())
     return false;
   isByRow = true;
-  out.line("[[maybe_unused]] const int g = evt::ptx::thread() / 32, c = evt::fragment_quarter(), col = 2 * c;");
+  out.line("[[maybe_unused]] const int g = evt::ptx::kept_thread() / 32, c = evt::fragment_quarter(), col = 2 * c;");
   emitIndices();
   for (auto [i, v] : llvm::enumerate(values)) {
     std::string value = element(v, std::string("g"));

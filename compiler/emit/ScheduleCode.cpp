@@ -258,20 +258,7 @@ void emitTasks(const GraphCode &graph, const TaskForms &forms, const std::vector
   out.line();
 }
 
-namespace {
-
-/// Whether the tasks of a call that are next to each other tend to be long together: tokens of a prompt attend to the
-/// more the later they come, and tokens in short runs are beside each other.
-bool isUneven(ir::CallOp call) {
-  return ir::calleeOf(call)
-      .getBody()
-      .walk([](Operation *op) {
-        return isa<ir::AttendTokensOp, ir::ShortTokensOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
-} // namespace
+namespace {} // namespace
 
 /// Puts what `visit` emits of a call under its guard.
 template <class Visit> static auto guarded(const Guards &guards, CodeWriter &out, Visit visit) {
@@ -291,7 +278,7 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const Ta
   auto isDealt = [&](unsigned k) {
     ir::CallOp call = graph.signature.calls[k];
     return forms[k] == TaskForm::streamed || forms[k] == TaskForm::tiled ||
-           (forms[k] == TaskForm::handedOver && !call.isRagged() && isUneven(call) &&
+           (forms[k] == TaskForm::handedOver && !call.isRagged() &&
             std::none_of(carried[k].begin() + graph.iterations(k), carried[k].end(), [](bool b) { return b; }));
   };
   if (llvm::any_of(llvm::seq<unsigned>(0, forms.size()), isDealt))
@@ -319,7 +306,8 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const Ta
                 if (isDealt(k)) {
                   // Dealt out one by one, on and on over the calls: what comes first in the grid is finished first by
                   // all, so that who waits for a part of it does not wait for the whole. Neighbours run at the same
-                  // time and share operands in the cache.
+                  // time and share operands in the cache. Neighbours that are long together (later tokens of a prompt,
+                  // tokens in short runs) are not one block's, and calls of few tasks are not the same blocks'.
                   Grid each = g;
                   for (unsigned d = rank; d-- > 0;)
                     if (llvm::is_contained(passes[k], d)) {

@@ -121,6 +121,7 @@ std::string CudaCompiler::compile(const std::string &source, const std::string &
                                      "-gencode=arch=compute_" + number + ",code=" + architecture,
                                      "-cubin",
                                      "-Xptxas=-v",
+                                     "--split-compile=0", // kernels side by side, on as many cores as there are
                                      "-I" + includeRoot};
   arguments.insert(arguments.end(), extraFlags.begin(), extraFlags.end());
   arguments.insert(arguments.end(), {"-o", output, source});

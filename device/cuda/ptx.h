@@ -128,6 +128,14 @@ __device__ __forceinline__ int thread() {
   __builtin_assume(number < 1024);
   return (int)number;
 }
+/// The same, in a register from then on, by all lanes of a warp: asking takes long, and the assembler would rather ask
+/// again, for each use, than keep it.
+__device__ __forceinline__ int kept_thread() {
+  const int number = thread();
+  const int kept = __shfl_sync(~0u, number, number % 32);
+  __builtin_assume(kept >= 0 && kept < 1024);
+  return kept;
+}
 /// Keeps a value in a register: the compiler would rather compute an address again, for each use.
 __device__ __forceinline__ std::uint32_t kept(std::uint32_t value) {
   asm("mov.u32 %0, %1;" : "=r"(value) : "r"(value));

@@ -67,8 +67,8 @@ __device__ inline const T *packed(const Memory<T, Rank> &m, const std::int64_t (
 //===-- rows and products -----------------------------------------------------------------------------------------===//
 
 /// A lane's place in a fragment of 8 rows: row `g`, and the quarter `c` of 8 columns (of 32 packed ones).
-__device__ inline int fragment_row() { return ptx::thread() % 32 / 4; }
-__device__ inline int fragment_quarter() { return ptx::thread() % 4; }
+__device__ inline int fragment_row() { return ptx::kept_thread() % 32 / 4; }
+__device__ inline int fragment_quarter() { return ptx::kept_thread() % 4; }
 
 /// Whether one of these words is not there (device/common/early.h).
 template <int Count> __device__ __forceinline__ bool is_missing(const std::uint32_t (&words)[Count]) {
@@ -95,15 +95,14 @@ template <class T> struct Row {
     data = inside ? m.data + linear : nullptr;
     columns = (int)m.dims[Rank - 1];
   }
-  /// Pieces from all these columns: not through L1, since another block wrote them, and they are kept in registers.
+  /// Pieces from all these columns, which go up by constants: so addresses do, and the first and the last tell whether
+  /// all are inside. Not through L1, since another block wrote them, and they are kept in registers.
   template <int Count> __device__ __forceinline__ void pieces(uint4 *to, const int (&column)[Count]) const {
-    bool all = data;
+    const bool all = data && column[0] >= 0 && column[Count - 1] < columns;
+    const T *first = data + column[0];
 #pragma unroll
     for (int i = 0; i < Count; ++i)
-      all &= 0 <= column[i] && column[i] < columns;
-#pragma unroll
-    for (int i = 0; i < Count; ++i)
-      to[i] = all ? __ldcg(reinterpret_cast<const uint4 *>(data + column[i])) : uint4{0, 0, 0, 0};
+      to[i] = all ? __ldcg(reinterpret_cast<const uint4 *>(first + (column[i] - column[0]))) : uint4{0, 0, 0, 0};
     if (all || !data)
       return;
 #pragma unroll
@@ -215,7 +214,7 @@ __device__ __forceinline__ std::uint32_t read_rows(bool is_early, uint4 (&rows)[
 template <int Steps, int Blocks, int Fragments, bool Bfloat16>
 __device__ __forceinline__ void multiply(Ring &ring, const uint4 (&rows)[Steps * Blocks], float (&sums)[Fragments][2]) {
   float even[Fragments][4] = {}, odd[Fragments][4] = {};
-  const int number = ptx::thread(), first = number / 32 * Blocks * 32 + packed_piece(number % 32);
+  const int number = ptx::kept_thread(), first = number / 32 * Blocks * 32 + packed_piece(number % 32);
   ring.oldest = ring.at; // nothing is kept from task to task
   uint4 piece[2][Blocks];
 #pragma unroll
@@ -258,13 +257,13 @@ struct Results : ResultRing<ptx::Sync> {
 
   __device__ float2 *place(int warp, int fragment) const {
     return reinterpret_cast<float2 *>(sums) + ((at.slot * compute_warps + warp) * fragments + fragment) * 32 +
-           ptx::thread() % 32;
+           ptx::kept_thread() % 32;
   }
 
   /// Compute, every warp.
   template <int Fragments> __device__ __forceinline__ void put(const float (&s)[Fragments][2]) {
     begin_put();
-    const int warp = ptx::thread() / 32;
+    const int warp = ptx::kept_thread() / 32;
 #pragma unroll
     for (int f = 0; f < Fragments; ++f)
       *place(warp, f) = {s[f][0], s[f][1]};
@@ -414,7 +413,7 @@ __device__ __forceinline__ T reduce_row(const Memory<T, Rank> &m, const int (&at
   struct alignas(4 * step) Piece {
     T element[step];
   } piece[each / step];
-  const int lane = ptx::thread() % 32 * step, columns = (int)m.dims[Rank - 1] - at[Rank - 1];
+  const int lane = ptx::kept_thread() % 32 * step, columns = (int)m.dims[Rank - 1] - at[Rank - 1];
   const T *row = detail::element_at(m, at) + lane;
   if (Width <= columns && reinterpret_cast<std::uintptr_t>(row) % (4 * step) == 0) {
 #pragma unroll
@@ -438,7 +437,7 @@ __device__ __forceinline__ T reduce_row(const Memory<T, Rank> &m, const int (&at
     return fill;
   std::uint32_t words[each / step][step];
   const std::uint32_t *row =
-      reinterpret_cast<const std::uint32_t *>(detail::element_at(m, at)) + ptx::thread() % 32 * step;
+      reinterpret_cast<const std::uint32_t *>(detail::element_at(m, at)) + ptx::kept_thread() % 32 * step;
 #pragma unroll
   for (int i = 0; i < each / step; ++i)
     if constexpr (step == 4)

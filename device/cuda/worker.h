@@ -365,6 +365,7 @@ public:
 
   __device__ bool leads() const { return ptx::thread() == 0; }
   __device__ static int lane() { return ptx::thread(); }
+  __device__ static int kept_lane() { return ptx::kept_thread(); } // all lanes of a warp
   __device__ static constexpr int lanes() { return compute_threads; }
   /// The compute warps meet: what one wrote to shared memory, the others see.
   __device__ static void sync() { ptx::meet(compute_barrier, compute_threads); }

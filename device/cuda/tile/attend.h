@@ -72,7 +72,7 @@ __device__ inline void attend_on_fragments(WarpSoftmax<D> &state, const T *query
                                            const Memory<T, 4> &keys, const Memory<T, 4> &values,
                                            const Memory<std::int32_t, 2> &pages, const S &squares, const CacheRow &at,
                                            int begin, int end) {
-  const int thread = Worker::lane(), warp = thread / 32, lane = thread % 32, g = lane / 4, c = lane % 4;
+  const int thread = Worker::kept_lane(), warp = thread / 32, lane = thread % 32, g = lane / 4, c = lane % 4;
   uint4 q[2][D / 32];
   float scale[2];
 #pragma unroll
@@ -199,7 +199,7 @@ __device__ inline void attend(Worker &, float *m, float *sum, float *acc, const 
                               const Memory<std::int32_t, 2> &pages, const S &squares, const CacheRow &at,
                               std::int64_t from, std::int64_t to, float *scratch) {
   constexpr int rows = (int)R, columns = (int)D;
-  const int thread = Worker::lane(), warp = thread / 32, lane = thread % 32;
+  const int thread = Worker::kept_lane(), warp = thread / 32, lane = thread % 32;
   const bool exists = at.layer >= 0 && at.layer < keys.dims[0] && at.head >= 0 && at.head < keys.dims[2];
   const int begin = from < 0 ? 0 : (int)from, end = exists ? (int)to : 0;
   if constexpr (on_fragments<R, D, T>()) {

@@ -249,7 +249,7 @@ private:
   const T *key_row, *value_row;
   const float *squares_row;
   const std::int32_t *page_row;
-  const int thread = Worker::lane();
+  const int thread = Worker::kept_lane();
   const int slots, stride, columns_there, begin, end, size, parts, settled;
   // The next block that this warp multiplies: where it is, and what of it was asked for.
   int part, first;

@@ -72,7 +72,7 @@ public:
                                       const CacheRow &, const PartsAt &into, float *scratch) {
     if (!into.exists())
       return;
-    const int thread = Worker::lane(), lane = thread % 32, g = lane / 4, c = lane % 4;
+    const int thread = Worker::kept_lane(), lane = thread % 32, g = lane / 4, c = lane % 4;
     // A lane's part of the query waits in scratch memory between blocks, where it takes no registers.
     const std::uint32_t own = ptx::shared_address(scratch + 8 * rows * Blocks::room) +
                               16 * (thread / 32 * key_pieces * rows * 4 + g % rows * 4 + c);
@@ -191,7 +191,7 @@ __device__ inline void merge_parts(Worker &, const Memory<float, 5> &m, const Me
   const std::int64_t there = m.dims[2] * m.dims[3], first = (i * m.dims[1] + j) * there * rows;
   const std::int64_t written = part < 1 || end < 1 ? 0 : (end + part - 1) / part;
   const int parts = (int)(written < there ? written : there);
-  const int thread = Worker::lane(), lane = thread % 32;
+  const int thread = Worker::kept_lane(), lane = thread % 32;
 #pragma unroll 1
   for (int piece = thread / 32; piece < rows * pieces; piece += compute_warps) {
     const int r = piece / pieces, own = piece % pieces * 64 + 2 * lane, e = r * columns + own;

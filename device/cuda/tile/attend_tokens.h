@@ -60,6 +60,16 @@ __device__ inline int run_begin(const StepTokens &tokens, int from, int limit) {
 /// Calls `visit(begin, end, is_long)` for the parts of runs among the tokens from `first` to `last`.
 template <int Enough, class Visit>
 __device__ inline void visit_runs(const StepTokens &tokens, int first, int last, Visit visit) {
+  // New tokens alone, as often: then no token continues a run, neither these nor the one behind them.
+  bool continues = false;
+  const int end = (int)least(last, tokens.count - 1);
+  for (int token = first + ptx::thread() % 32; token <= end; token += 32)
+    continues |= token > 0 && tokens.continues(token);
+  if (Enough > 1 && !__any_sync(~0u, continues)) {
+    if (first < last)
+      visit(first, last, false);
+    return;
+  }
   for (int begin = first, end; begin < last; begin = end) {
     end = run_end(tokens, begin, last);
     int length = end - begin;
@@ -144,7 +154,7 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
   constexpr int mine = (block_positions * pieces + compute_threads - 1) / compute_threads; // pieces of a thread
   constexpr bool normed = !__is_same(S, NoSquares);
   constexpr float log2_e = 1.44269504f;
-  const int thread = Worker::lane(), warp = thread / 32, lane = thread % 32, g = lane / 4, c = lane % 4;
+  const int thread = Worker::kept_lane(), warp = thread / 32, lane = thread % 32, g = lane / 4, c = lane % 4;
   const std::uint32_t shared = ptx::kept(ptx::shared_address(scratch));
   float *const roots = reinterpret_cast<float *>(scratch + 3 * Rows::bytes);
   const int rows = (run.end - run.begin) * Group;
@@ -390,7 +400,7 @@ attend_run_plainly(const Memory<T, 2> &query, const Memory<T, 2> &out, const Mem
                    const Memory<T, 4> &values, const Memory<std::int32_t, 2> &pages, const Q &query_squares,
                    const S &key_squares, const CacheRow &at, const RunPart &run, float scale) {
   constexpr int mine = (D + 31) / 32; // columns of a lane
-  const int thread = Worker::lane(), warp = thread / 32, lane = thread % 32;
+  const int thread = Worker::kept_lane(), warp = thread / 32, lane = thread % 32;
   for (int row = warp; row < (run.end - run.begin) * Group; row += compute_warps) {
     const int token = run.begin + row / Group;
     const std::int64_t column = (at.head * Group + row % Group) * D;

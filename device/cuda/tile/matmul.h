@@ -24,7 +24,7 @@ template <class T> __device__ inline std::uint32_t pair(const T *row, int k, boo
 template <std::int64_t M, std::int64_t N, std::int64_t K, bool TransposedB, class T>
 __device__ inline void product_of_halves(float *c, const T *a, const T *b) {
   constexpr int rows = (M + 15) / 16, columns = (N + 7) / 8;
-  const int thread = Worker::lane(), warp = thread / 32, g = thread % 32 / 4, t = thread % 4;
+  const int thread = Worker::kept_lane(), warp = thread / 32, g = thread % 32 / 4, t = thread % 4;
   for (int piece = warp; piece < rows * columns; piece += compute_warps) {
     const int m0 = piece / columns * 16 + g, m1 = m0 + 8, n = piece % columns * 8 + g;
     const int out = piece % columns * 8 + 2 * t;

@@ -66,8 +66,8 @@ template <class Sync> struct StageRing {
       oldest.skip(-before, slots);
   }
   /// Loader: `announce(barrier)` says that a copy will arrive there, `copy(slot, barrier)` starts it, when the stage is
-  /// free and few enough are in flight: `in_flight`, or `at_most` if that is not 0 and less. The stages that are counted
-  /// are of this round or the one before, since this one's slot is free.
+  /// free and few enough are in flight: `in_flight`, or `at_most` if that is not 0 and less. The stages that are
+  /// counted are of this round or the one before, since this one's slot is free.
   template <int Loaders, class Announce, class Copy>
   EVT_INLINE void send(Announce announce, Copy copy, int at_most = 0) {
     const int slot = at.slot;

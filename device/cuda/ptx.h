@@ -119,9 +119,9 @@ struct Barriers {
   std::uint32_t first;
   __device__ __forceinline__ Barrier operator[](int i) const { return {first + 8u * (std::uint32_t)i}; }
 };
-/// The number of this thread in its block, read where it is asked for. What follows from `threadIdx` is the same in every
-/// task, so the compiler computes it before the first one; a kernel of many kinds of tasks then holds hundreds of such
-/// values, most of them in memory, from where products would have to fetch their addresses, too.
+/// The number of this thread in its block, read where it is asked for. What follows from `threadIdx` is the same in
+/// every task, so the compiler computes it before the first one; a kernel of many kinds of tasks then holds hundreds of
+/// such values, most of them in memory, from where products would have to fetch their addresses, too.
 __device__ __forceinline__ int thread() {
   std::uint32_t number;
   asm volatile("mov.u32 %0, %%tid.x;" : "=r"(number));

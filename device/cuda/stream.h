@@ -27,8 +27,9 @@ __host__ __device__ constexpr int stages_in_flight(int bytes, int stage_bytes, i
   return stages < 1 ? 1 : stages;
 }
 
-/// While compute runs tasks that do not stream, the ring fills in any case, and what is in flight is in their way: every
-/// access takes longer, and so does a release, which waits for all that its SM has asked for. Then there are less.
+/// While compute runs tasks that do not stream, the ring fills in any case, and what is in flight is in their way:
+/// every access takes longer, and so does a release, which waits for all that its SM has asked for. Then there are
+/// less.
 inline constexpr int calm_stages_in_flight = 2;
 
 struct Ring : StageRing<ptx::Sync> {

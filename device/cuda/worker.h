@@ -349,7 +349,7 @@ public:
     return goes_on;
   }
   int stages_since = 0, calm_stages = 0; // control: since the last task that does not stream; how many the ring has
-  int turn = 0; // control: the epilogue warp that ends the next task
+  int turn = 0;                          // control: the epilogue warp that ends the next task
 
   __device__ void end_of_tasks() { hand_over(Task::none, 0); }
 

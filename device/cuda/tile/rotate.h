@@ -23,7 +23,8 @@ __device__ inline void rotate_head(Worker &, const Memory<float, 2> &x, const Me
   constexpr int rows = ((int)Tokens + compute_warps - 1) / compute_warps; // of a warp
   constexpr bool turns = !__is_same(Turn, Nothing), norms = !__is_same(Weights, Nothing);
   static_assert(Tokens <= 32);
-  const int thread = Worker::kept_lane(), warp = thread / 32, lane = thread % 32, count = (int)least(Tokens, x.dims[0] - token);
+  const int thread = Worker::kept_lane(), warp = thread / 32, lane = thread % 32,
+            count = (int)least(Tokens, x.dims[0] - token);
   std::int64_t place[rows]; // of the head's first column; -1: nowhere
   std::int64_t square_place[rows];
   int slot = -1; // of token `lane`

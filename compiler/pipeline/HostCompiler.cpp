@@ -105,6 +105,10 @@ std::vector<KernelResources> readResources(llvm::StringRef said) {
       all.back().sharedBytes = before(line, " bytes smem");
     }
   }
+  // Said of no kernel in particular.
+  if (said.contains("'setmaxnreg' ignored"))
+    for (KernelResources &kernel : all)
+      kernel.ignoresRoles = true;
   return all;
 }
 

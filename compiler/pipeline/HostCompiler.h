@@ -26,6 +26,7 @@ struct KernelResources {
   std::string kernel;
   int64_t registers = 0, spilledBytes = 0; // of a thread
   int64_t barriers = 0, sharedBytes = 0;   // of a block, besides what is given at launch
+  bool ignoresRoles = false;               // somewhere in the source, roles of a block do not trade registers
 };
 /// From what the assembler says when it is asked to (-v).
 std::vector<KernelResources> readResources(llvm::StringRef said);

@@ -92,6 +92,9 @@ std::string checkBudgets(ArrayRef<KernelResources> kernels, nlohmann::ordered_js
       return "needs " + std::to_string(tiles + k.sharedBytes) + " bytes of shared memory a block (" +
              std::to_string(tiles) + " for tiles and rings, " + std::to_string(k.sharedBytes) +
              " of its own), an SM has " + std::to_string(sharedBytesOfBlock) + ": use smaller tiles";
+    if (k.ignoresRoles)
+      warning = "the assembler gives all roles of a block as many registers, those that multiply too few: this is a "
+                "defect of the compiler, please report the program";
     if (k.spilledBytes > spillWorthAWord && warning.empty())
       warning = k.kernel + " keeps " + std::to_string(k.spilledBytes) +
                 " bytes a thread in memory that do not fit in registers: smaller tiles would be faster";

@@ -400,7 +400,8 @@ bool FragmentCode::emitKeep() {
   if (values.empty())
     return false;
   isByRow = true;
-  out.line("[[maybe_unused]] const int g = evt::ptx::kept_thread() / 32, c = evt::fragment_quarter(), col = 2 * c;");
+  out.line("const int thread = evt::ptx::kept_thread();");
+  out.line("[[maybe_unused]] const int g = thread / 32, c = evt::fragment_quarter(thread), col = 2 * c;");
   emitIndices();
   for (auto [i, v] : llvm::enumerate(values)) {
     std::string value = element(v, std::string("g"));
@@ -663,8 +664,11 @@ void FragmentCode::emitIndices() {
 
 bool FragmentCode::emit(std::string &why) {
   checkMemories();
-  if (!isStack)
-    out.line("[[maybe_unused]] const int g = evt::fragment_row(), c = evt::fragment_quarter(), col = 2 * c;");
+  if (!isStack) {
+    out.line("const int thread = evt::ptx::kept_thread();");
+    out.line(
+        "[[maybe_unused]] const int g = evt::fragment_row(thread), c = evt::fragment_quarter(thread), col = 2 * c;");
+  }
   emitIndices();
   if (isStack) {
     int64_t next = 0;

@@ -56,7 +56,8 @@ void emitRows(ir::DeviceOp device, const roles::StreamedProduct &product, bool i
   out.line("// ", name, ", compute: the rows it multiplies, in registers");
   out.line("EVT_FORCED void rows_", name, "(", isEarly ? "evt::Reading &reading, " : "", "uint4 *rows", parameters.list,
            ") {");
-  out.line("const int g = evt::fragment_row(), c = evt::fragment_quarter(), warp = evt::ptx::kept_thread() / 32;");
+  out.line("const int thread = evt::ptx::kept_thread(), warp = thread / 32;");
+  out.line("const int g = evt::fragment_row(thread), c = evt::fragment_quarter(thread);");
   IndexCode index(device, parameters, out);
   scf::ForOp loop = product.loop;
   ir::LoadOp load = product.rows;

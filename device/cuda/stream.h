@@ -67,9 +67,10 @@ __device__ inline const T *packed(const Memory<T, Rank> &m, const std::int64_t (
 
 //===-- rows and products -----------------------------------------------------------------------------------------===//
 
-/// A lane's place in a fragment of 8 rows: row `g`, and the quarter `c` of 8 columns (of 32 packed ones).
-__device__ inline int fragment_row() { return ptx::kept_thread() % 32 / 4; }
-__device__ inline int fragment_quarter() { return ptx::kept_thread() % 4; }
+/// A lane's place in a fragment of 8 rows: row `g`, and the quarter `c` of 8 columns (of 32 packed ones). Lanes may ask
+/// by themselves; all together they keep their number (ptx::kept_thread).
+__device__ inline int fragment_row(int thread = ptx::thread()) { return thread % 32 / 4; }
+__device__ inline int fragment_quarter(int thread = ptx::thread()) { return thread % 4; }
 
 /// Whether one of these words is not there (device/common/early.h).
 template <int Count> __device__ __forceinline__ bool is_missing(const std::uint32_t (&words)[Count]) {

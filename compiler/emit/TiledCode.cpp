@@ -119,8 +119,9 @@ void emitFinish(ir::DeviceOp device, const roles::TiledProduct &product, CodeWri
   auto openFragment = [&](const std::string &column) {
     out.line("#pragma unroll 1");
     out.line(fragments);
+    out.line("const int thread = evt::ptx::kept_thread();");
     out.line("[[maybe_unused]] const int g = evt::tile_row<", product.tileRows,
-             ">(h), c = evt::fragment_quarter(), col = ", column, ";");
+             ">(thread, h), c = evt::fragment_quarter(thread), col = ", column, ";");
   };
   out.line("// ", name, ", compute: what is found once for all columns");
   out.line("EVT_FORCED void begin_", name, "([[maybe_unused]] ", early, parameters.list, ") {");

@@ -23,7 +23,7 @@ template <class T> __device__ __forceinline__ uint4 exchange_four(const Pair<T> 
 #pragma unroll
   for (int i = 0; i < 4; ++i)
     word[i] = __builtin_bit_cast(std::uint32_t, pairs[i]);
-  const int quarter = fragment_quarter();
+  const int quarter = fragment_quarter(ptx::kept_thread());
   detail::exchange(word[0], word[1], quarter & 1, 1);
   detail::exchange(word[2], word[3], quarter & 1, 1);
   detail::exchange(word[0], word[2], quarter & 2, 2);
@@ -53,7 +53,7 @@ __device__ __forceinline__ int last_named_row(const Memory<I, 1> &table, int at,
   auto row_at = [&](int position) { return named_row(load_element(table, {position}, (I)-1), rows); };
   const int row = row_at(at);
   int later = 0;
-  for (int r = g + 1 + fragment_quarter(); r < TileRows; r += 4)
+  for (int r = g + 1 + fragment_quarter(ptx::kept_thread()); r < TileRows; r += 4)
     later |= row_at(at + r - g) == row;
   later |= __shfl_xor_sync(~0u, later, 1);
   later |= __shfl_xor_sync(~0u, later, 2);
@@ -62,7 +62,8 @@ __device__ __forceinline__ int last_named_row(const Memory<I, 1> &table, int at,
 
 //===-- a lane's row ----------------------------------------------------------------------------------------------===//
 
-/// The elements `k`, `k + 1` for k = 0, 8, 16, … < Width, counted from the lane's own first column.
+/// The elements `k`, `k + 1` for k = 0, 8, 16, … < Width, counted from the lane's own first column. Made by all lanes
+/// of a warp together.
 template <class T, int Width> struct FragmentRow {
   T *first;
   int low, high; // elements from `low` on and before `high` are there
@@ -79,7 +80,7 @@ template <class T, int Width> struct FragmentRow {
     high = inside ? (int)m.dims[Rank - 1] - at[Rank - 1] : 0;
     const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(first);
     whole = low == 0 && Width - 6 <= high && address % (2 * sizeof(T)) == 0;
-    const int column = 2 * fragment_quarter();
+    const int column = 2 * fragment_quarter(ptx::kept_thread());
     aligned = at[Rank - 1] >= column && Width - column <= high && (address - column * sizeof(T)) % 16 == 0;
   }
   __device__ bool has(int k) const { return low <= k && k < high; }
@@ -103,8 +104,9 @@ template <class T, int Width> struct FragmentRow {
   /// exchange them, so that each stores 8 neighbours.
   __device__ __forceinline__ void store_four(int k, const Pair<T> (&pairs)[4]) const {
     const uint4 neighbours = exchange_four(pairs);
+    const int quarter = fragment_quarter(ptx::kept_thread()); // before lanes part
     if (aligned) {
-      *reinterpret_cast<uint4 *>(first + k + 6 * fragment_quarter()) = neighbours;
+      *reinterpret_cast<uint4 *>(first + k + 6 * quarter) = neighbours;
     } else {
 #pragma unroll
       for (int i = 0; i < 4; ++i)
@@ -140,7 +142,7 @@ template <class T, int Width> struct WholeRow {
   }
   __device__ __forceinline__ void store_four(int k, const Pair<T> (&pairs)[4]) const {
     const uint4 neighbours = exchange_four(pairs);
-    const int quarter = fragment_quarter();
+    const int quarter = fragment_quarter(ptx::kept_thread());
     if (has(k + 6 * quarter))
       *reinterpret_cast<uint4 *>(first + k + 6 * quarter) = neighbours;
   }

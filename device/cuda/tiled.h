@@ -129,8 +129,8 @@ template <int Rows>
 inline constexpr int row_pieces_of = (Rows + group_rows * row_groups - 1) / (group_rows * row_groups);
 
 /// The row of a tile that a lane's fragment `h` has: two of each piece of 64 rows.
-template <int Rows> __device__ inline int tile_row(int h) {
-  const int thread = ptx::thread(), group = thread / group_threads, warp = thread / 32 % 4;
+template <int Rows> __device__ inline int tile_row(int thread, int h) {
+  const int group = thread / group_threads, warp = thread / 32 % 4;
   return (group * row_pieces_of<Rows> + h / 2) * group_rows + warp * 16 + h % 2 * 8 + fragment_row(thread);
 }
 

@@ -66,17 +66,17 @@ template <class Sync> struct StageRing {
       oldest.skip(-before, slots);
   }
   /// Loader: `announce(barrier)` says that a copy will arrive there, `copy(slot, barrier)` starts it, when the stage is
-  /// free and few enough are in flight: `in_flight`, or `at_most` if that is not 0 and less. The stages that are
-  /// counted are of this round or the one before, since this one's slot is free.
+  /// free and few enough are in flight. Calmly, no loader has more than one: its own stage before this one must have
+  /// arrived. It is for its own only that it can wait so: others may fill the slot of theirs once more before it looks.
   template <int Loaders, class Announce, class Copy>
-  EVT_INLINE void send(Announce announce, Copy copy, int at_most = 0) {
+  EVT_INLINE void send(Announce announce, Copy copy, bool calmly = false) {
     const int slot = at.slot;
     const typename Sync::Barrier arrived = full[slot];
     Sync::wait(empty[slot], at.round ^ 1);
     announce(arrived);
-    const int recent = slot - at_most;
-    if (at_most && before <= 0)
-      Sync::wait(full[recent < 0 ? recent + slots : recent], recent < 0 ? at.round ^ 1 : at.round);
+    const int own = slot - Loaders;
+    if (calmly && before <= 0 && in_flight > Loaders)
+      Sync::wait(full[own < 0 ? own + slots : own], own < 0 ? at.round ^ 1 : at.round);
     at.skip(Loaders, slots);
     if (before > 0) {
       before -= Loaders;

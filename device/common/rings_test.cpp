@@ -155,7 +155,7 @@ private:
                              [&](int slot, Phase *arrived) {
                                start_copy({slot, task, turn, arrived});
                              },
-                             task % 3 == 1 ? 1 + task % 2 : 0);
+                             task % 3 == 1);
       }
       turn -= total;
       ++loader_at[loader];

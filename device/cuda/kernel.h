@@ -255,10 +255,12 @@ template <class Kernel, class Program, class Launch> struct Block {
         if (task.shape) {
           const int total = (int)(task.steps * task.streams), each = (int)task.streams;
           const std::uint32_t bytes = task.stage_bytes;
-          const int at_most = task.is_calm ? calm_stages_in_flight : 0;
+          // While compute runs tasks that do not stream, the ring fills in any case, and what is in flight is in their
+          // way: every access takes longer, and so does a release, which waits for all that its SM has asked for.
+          const bool calmly = task.is_calm;
           const char *const *from = stream.feeds + w.tasks.at.slot * layout.fragments;
           for (; turn < total; turn += loaders)
-            ring.send(from[turn % each] + (std::size_t)(turn / each) * bytes, bytes, at_most);
+            ring.send(from[turn % each] + (std::size_t)(turn / each) * bytes, bytes, calmly);
           turn -= total;
         }
       }

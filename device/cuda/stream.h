@@ -27,23 +27,18 @@ __host__ __device__ constexpr int stages_in_flight(int bytes, int stage_bytes, i
   return stages < 1 ? 1 : stages;
 }
 
-/// While compute runs tasks that do not stream, the ring fills in any case, and what is in flight is in their way:
-/// every access takes longer, and so does a release, which waits for all that its SM has asked for. Then there are
-/// less.
-inline constexpr int calm_stages_in_flight = 2;
-
 struct Ring : StageRing<ptx::Sync> {
   const char *stages;
   std::uint32_t address; // of the stages, in shared memory
   int stage_bytes;
 
-  /// Loader, one thread: fetches its next stage; with `at_most` so many in flight, if it is not 0.
-  __device__ __forceinline__ void send(const char *from, std::uint32_t bytes, int at_most) {
+  /// Loader, one thread: fetches its next stage.
+  __device__ __forceinline__ void send(const char *from, std::uint32_t bytes, bool calmly) {
     StageRing::send<loaders>([=](ptx::Barrier arrived) { ptx::barrier_expect(arrived, bytes); },
                              [=, this](int slot, ptx::Barrier arrived) {
                                ptx::bulk_load_once(address + (std::uint32_t)(slot * stage_bytes), from, bytes, arrived);
                              },
-                             at_most);
+                             calmly);
   }
   /// Compute, every warp: the next stage, once it is there.
   __device__ __forceinline__ const char *receive() { return stages + StageRing::receive() * stage_bytes; }

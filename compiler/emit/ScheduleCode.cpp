@@ -258,10 +258,10 @@ void emitTasks(const GraphCode &graph, const TaskForms &forms, const std::vector
   out.line();
 }
 
-namespace {} // namespace
+namespace {
 
 /// Puts what `visit` emits of a call under its guard.
-template <class Visit> static auto guarded(const Guards &guards, CodeWriter &out, Visit visit) {
+template <class Visit> auto guarded(const Guards &guards, CodeWriter &out, Visit visit) {
   return [&guards, &out, visit](unsigned k) {
     if (guards.empty() || guards[k].empty())
       return visit(k);
@@ -270,6 +270,8 @@ template <class Visit> static auto guarded(const Guards &guards, CodeWriter &out
     out.line("}");
   };
 }
+
+} // namespace
 
 void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms,
                         const std::vector<std::vector<unsigned>> &passes, const Guards &guards, CodeWriter &out) {
@@ -283,96 +285,97 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const Ta
   };
   if (llvm::any_of(llvm::seq<unsigned>(0, forms.size()), isDealt))
     out.line("uint32_t dealt = 0;");
-  walkProgram(graph, bodyOf(graph), out, 0, guarded(guards, out, [&](unsigned k) {
-                if (!isHandedOut(forms[k]))
-                  return;
-                Grid g(graph, k);
-                unsigned skip = graph.iterations(k), rank = g.extents.size();
-                std::string run = "if (!" + taskCall(graph, k, "use") + ") return;";
-                out.line("// ", graph.signature.callName(k));
-                if (g.op.isRagged()) {
-                  out.line("if (", product(ArrayRef<std::string>(g.extents).drop_front()), " > 0) {");
-                  openGroups(graph, k, out);
-                  out.line("const evt::Range mine = evt::share(groups.tiles() * ",
-                           product(ArrayRef<std::string>(g.extents).drop_front()), ", w.id, w.workers);");
-                  out.line("for (int64_t q = mine.begin; q < mine.end; ++q) {");
-                  decode(g, "q", out);
-                  decodeGroup(g, out);
-                  out.line(run);
-                  out.line("}");
-                  out.line("}");
-                  return;
-                }
-                if (isDealt(k)) {
-                  // Dealt out one by one, on and on over the calls: what comes first in the grid is finished first by
-                  // all, so that who waits for a part of it does not wait for the whole. Neighbours run at the same
-                  // time and share operands in the cache. Neighbours that are long together (later tokens of a prompt,
-                  // tokens in short runs) are not one block's, and calls of few tasks are not the same blocks'.
-                  Grid each = g;
-                  for (unsigned d = rank; d-- > 0;)
-                    if (llvm::is_contained(passes[k], d)) {
-                      each.extents.erase(each.extents.begin() + d);
-                      each.linear.erase(each.linear.begin() + d);
-                    }
-                  out.line("{");
-                  out.line("const int64_t n = ", product(each.extents), ";");
-                  if (!passes[k].empty())
-                    out.line("const int turn = w.turn; // an element is ended by one warp");
-                  for (unsigned d : passes[k]) {
-                    out.line("for (int64_t c", d, " = 0; c", d, " < ", g.extents[d], "; ++c", d, ") {");
-                    out.line("w.turn = turn;");
-                  }
-                  out.line("for (int64_t q = (w.id + w.workers - dealt) % w.workers; q < n; q += w.workers) {");
-                  decode(each, "q", out);
-                  out.line(run);
-                  out.line("}");
-                  for ([[maybe_unused]] unsigned d : passes[k])
-                    out.line("}");
-                  out.line("dealt = (uint32_t)((dealt + evt::most(n, 0)) % w.workers);");
-                  out.line("}");
-                  return;
-                }
-                auto isCarried = [&](unsigned d) { return carried[k][skip + d]; };
-                unsigned first = 0, opened = 0;
-                while (first < rank && isCarried(first)) {
-                  out.line("for (int64_t c", first, " = 0; c", first, " < ", g.extents[first], "; ++c", first, ") {");
-                  ++opened, ++first;
-                }
-                unsigned last = first;
-                while (last < rank && !isCarried(last))
-                  ++last;
-                if (first == last) { // nothing to share: the tasks form a chain, or there is one
-                  if (opened == 0) {
-                    out.line("if (w.id == ", k, " % w.workers) {");
-                    out.line(run);
-                    out.line("}");
-                  } else {
-                    out.line("if (w.id == ", k, " % w.workers) ", run);
-                  }
-                } else {
-                  std::vector<std::string> shared(g.extents.begin() + first, g.extents.begin() + last);
-                  out.line("{");
-                  out.line("const evt::Range mine = evt::share(", product(shared), ", w.id, w.workers);");
-                  out.line("if (mine.begin < mine.end) { // so no extent is 0");
-                  std::string rest = "mine.begin";
-                  for (unsigned d = last; d-- > first;) {
-                    out.line("int64_t c", d, " = ", d == first ? rest : rest + " % (" + g.extents[d] + ")", ";");
-                    rest = "(" + rest + " / (" + g.extents[d] + "))";
-                  }
-                  out.line("for (int64_t q = mine.begin; q < mine.end; ++q) {");
-                  for (unsigned d = last; d < rank; ++d)
-                    out.line("for (int64_t c", d, " = 0; c", d, " < ", g.extents[d], "; ++c", d, ") {");
-                  out.line(run);
-                  for (unsigned d = last; d < rank; ++d)
-                    out.line("}");
-                  advance(g, first, last, out);
-                  out.line("}");
-                  out.line("}");
-                  out.line("}");
-                }
-                while (opened--)
-                  out.line("}");
-              }));
+  auto visit = [&](unsigned k) {
+    if (!isHandedOut(forms[k]))
+      return;
+    Grid g(graph, k);
+    unsigned skip = graph.iterations(k), rank = g.extents.size();
+    std::string run = "if (!" + taskCall(graph, k, "use") + ") return;";
+    out.line("// ", graph.signature.callName(k));
+    if (g.op.isRagged()) {
+      out.line("if (", product(ArrayRef<std::string>(g.extents).drop_front()), " > 0) {");
+      openGroups(graph, k, out);
+      out.line("const evt::Range mine = evt::share(groups.tiles() * ",
+               product(ArrayRef<std::string>(g.extents).drop_front()), ", w.id, w.workers);");
+      out.line("for (int64_t q = mine.begin; q < mine.end; ++q) {");
+      decode(g, "q", out);
+      decodeGroup(g, out);
+      out.line(run);
+      out.line("}");
+      out.line("}");
+      return;
+    }
+    if (isDealt(k)) {
+      // Dealt out one by one, on and on over the calls: what comes first in the grid is finished first by
+      // all, so that who waits for a part of it does not wait for the whole. Neighbours run at the same
+      // time and share operands in the cache. Neighbours that are long together (later tokens of a prompt,
+      // tokens in short runs) are not one block's, and calls of few tasks are not the same blocks'.
+      Grid each = g;
+      for (unsigned d = rank; d-- > 0;)
+        if (llvm::is_contained(passes[k], d)) {
+          each.extents.erase(each.extents.begin() + d);
+          each.linear.erase(each.linear.begin() + d);
+        }
+      out.line("{");
+      out.line("const int64_t n = ", product(each.extents), ";");
+      if (!passes[k].empty())
+        out.line("const int turn = w.turn; // an element is ended by one warp");
+      for (unsigned d : passes[k]) {
+        out.line("for (int64_t c", d, " = 0; c", d, " < ", g.extents[d], "; ++c", d, ") {");
+        out.line("w.turn = turn;");
+      }
+      out.line("for (int64_t q = (w.id + w.workers - dealt) % w.workers; q < n; q += w.workers) {");
+      decode(each, "q", out);
+      out.line(run);
+      out.line("}");
+      for ([[maybe_unused]] unsigned d : passes[k])
+        out.line("}");
+      out.line("dealt = (uint32_t)((dealt + evt::most(n, 0)) % w.workers);");
+      out.line("}");
+      return;
+    }
+    auto isCarried = [&](unsigned d) { return carried[k][skip + d]; };
+    unsigned first = 0, opened = 0;
+    while (first < rank && isCarried(first)) {
+      out.line("for (int64_t c", first, " = 0; c", first, " < ", g.extents[first], "; ++c", first, ") {");
+      ++opened, ++first;
+    }
+    unsigned last = first;
+    while (last < rank && !isCarried(last))
+      ++last;
+    if (first == last) { // nothing to share: the tasks form a chain, or there is one
+      if (opened == 0) {
+        out.line("if (w.id == ", k, " % w.workers) {");
+        out.line(run);
+        out.line("}");
+      } else {
+        out.line("if (w.id == ", k, " % w.workers) ", run);
+      }
+    } else {
+      std::vector<std::string> shared(g.extents.begin() + first, g.extents.begin() + last);
+      out.line("{");
+      out.line("const evt::Range mine = evt::share(", product(shared), ", w.id, w.workers);");
+      out.line("if (mine.begin < mine.end) { // so no extent is 0");
+      std::string rest = "mine.begin";
+      for (unsigned d = last; d-- > first;) {
+        out.line("int64_t c", d, " = ", d == first ? rest : rest + " % (" + g.extents[d] + ")", ";");
+        rest = "(" + rest + " / (" + g.extents[d] + "))";
+      }
+      out.line("for (int64_t q = mine.begin; q < mine.end; ++q) {");
+      for (unsigned d = last; d < rank; ++d)
+        out.line("for (int64_t c", d, " = 0; c", d, " < ", g.extents[d], "; ++c", d, ") {");
+      out.line(run);
+      for (unsigned d = last; d < rank; ++d)
+        out.line("}");
+      advance(g, first, last, out);
+      out.line("}");
+      out.line("}");
+      out.line("}");
+    }
+    while (opened--)
+      out.line("}");
+  };
+  walkProgram(graph, bodyOf(graph), out, 0, guarded(guards, out, visit));
   out.line("}");
   out.line();
 }
@@ -382,46 +385,46 @@ void emitTicketSchedule(const GraphCode &graph, const Carried &carried, const Ta
   out.line("EVT_FORCED void run_ticket(evt::Worker &w, const Program &P) {");
   out.line("evt::Polling use{w};");
   out.line("int64_t ticket = ", take, ", first = 0;");
-  walkProgram(graph, bodyOf(graph), out, 0, guarded(guards, out, [&](unsigned k) {
-                if (!isHandedOut(forms[k]))
-                  return;
-                Grid g(graph, k);
-                unsigned skip = graph.iterations(k);
-                std::vector<std::string> parallel;
-                for (unsigned d = 0; d < g.extents.size(); ++d)
-                  if (g.op.isRagged() || !carried[k][skip + d])
-                    parallel.push_back(g.extents[d]);
-                out.line("{ // ", graph.signature.callName(k));
-                out.line("const int64_t n = ", product(g.extents), ", per = evt::tasks_per_ticket(n, ",
-                         parallel.empty() ? "1" : product(parallel), ", w.workers), tickets = evt::ceildiv(n, per);");
-                if (g.op.isRagged()) {
-                  out.line("if (ticket < first + tickets) {");
-                  openGroups(graph, k, out);
-                  out.line("const int64_t live = groups.tiles() * ",
-                           product(ArrayRef<std::string>(g.extents).drop_front()), ";");
-                }
-                out.line("for (; ticket < first + tickets; ticket = ", take, ") {");
-                out.line("int64_t q = (ticket - first) * per;");
-                out.line("const int64_t end = evt::least(q + per, ", g.op.isRagged() ? "live" : "n", ");");
-                if (g.op.isRagged()) {
-                  out.line("for (; q < end; ++q) {");
-                  decode(g, "q", out);
-                  decodeGroup(g, out);
-                  out.line("if (!", taskCall(graph, k, "use"), ") return;");
-                  out.line("}");
-                } else {
-                  decode(g, "q", out, /*mutableCoords=*/true);
-                  out.line("for (; q < end; ++q) {");
-                  out.line("if (!", taskCall(graph, k, "use"), ") return;");
-                  advance(g, 0, g.extents.size(), out);
-                  out.line("}");
-                }
-                out.line("}");
-                if (g.op.isRagged())
-                  out.line("}");
-                out.line("first += tickets;");
-                out.line("}");
-              }));
+  auto visit = [&](unsigned k) {
+    if (!isHandedOut(forms[k]))
+      return;
+    Grid g(graph, k);
+    unsigned skip = graph.iterations(k);
+    std::vector<std::string> parallel;
+    for (unsigned d = 0; d < g.extents.size(); ++d)
+      if (g.op.isRagged() || !carried[k][skip + d])
+        parallel.push_back(g.extents[d]);
+    out.line("{ // ", graph.signature.callName(k));
+    out.line("const int64_t n = ", product(g.extents), ", per = evt::tasks_per_ticket(n, ",
+             parallel.empty() ? "1" : product(parallel), ", w.workers), tickets = evt::ceildiv(n, per);");
+    if (g.op.isRagged()) {
+      out.line("if (ticket < first + tickets) {");
+      openGroups(graph, k, out);
+      out.line("const int64_t live = groups.tiles() * ", product(ArrayRef<std::string>(g.extents).drop_front()), ";");
+    }
+    out.line("for (; ticket < first + tickets; ticket = ", take, ") {");
+    out.line("int64_t q = (ticket - first) * per;");
+    out.line("const int64_t end = evt::least(q + per, ", g.op.isRagged() ? "live" : "n", ");");
+    if (g.op.isRagged()) {
+      out.line("for (; q < end; ++q) {");
+      decode(g, "q", out);
+      decodeGroup(g, out);
+      out.line("if (!", taskCall(graph, k, "use"), ") return;");
+      out.line("}");
+    } else {
+      decode(g, "q", out, /*mutableCoords=*/true);
+      out.line("for (; q < end; ++q) {");
+      out.line("if (!", taskCall(graph, k, "use"), ") return;");
+      advance(g, 0, g.extents.size(), out);
+      out.line("}");
+    }
+    out.line("}");
+    if (g.op.isRagged())
+      out.line("}");
+    out.line("first += tickets;");
+    out.line("}");
+  };
+  walkProgram(graph, bodyOf(graph), out, 0, guarded(guards, out, visit));
   out.line("}");
   out.line();
 }

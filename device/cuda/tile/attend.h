@@ -229,90 +229,90 @@ __device__ inline void attend(Worker &, float *m, float *sum, float *acc, const 
             sum[row] = total;
           }
         });
-    return;
-  }
-  if constexpr (sizeof(T) == 2 && D % 64 == 0) {
+  } else {
+    if constexpr (sizeof(T) == 2 && D % 64 == 0) {
 #pragma unroll 1
-    for (int first = 0; first < rows; first += 16) {
-      detail::WarpSoftmax<columns> state;
-      detail::attend_on_fragments<rows, columns, (int)Page>(state, query, scales, first, keys, values, pages, squares,
-                                                            at, begin, end);
-      const int g = lane / 4, c = lane % 4;
+      for (int first = 0; first < rows; first += 16) {
+        detail::WarpSoftmax<columns> state;
+        detail::attend_on_fragments<rows, columns, (int)Page>(state, query, scales, first, keys, values, pages, squares,
+                                                              at, begin, end);
+        const int g = lane / 4, c = lane % 4;
 #pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const int row = first + 8 * h + g;
-        if (row >= rows)
-          continue;
+        for (int h = 0; h < 2; ++h) {
+          const int row = first + 8 * h + g;
+          if (row >= rows)
+            continue;
+          float *part = detail::part_of<rows, columns>(scratch, warp, row);
+#pragma unroll
+          for (int n = 0; n < columns / 8; ++n)
+#pragma unroll
+            for (int i = 0; i < 2; ++i)
+              part[n / 8 * 64 + 16 * c + 8 * i + n % 8] = state.acc[h][n][i];
+          if (c == 0) {
+            part[columns] = state.m[h];
+            part[columns + 1] = state.sum[h];
+          }
+        }
+      }
+    } else {
+      constexpr int mine = (columns + 31) / 32; // columns of a lane
+#pragma unroll 1
+      for (int row = 0; row < rows; ++row) {
+        float largest = -1e30f, total = 0, sums[mine] = {};
+        for (int block = begin + 16 * warp; block < end; block += 16 * compute_warps)
+          for (int p = block; p < block + 16 && p < end; ++p) {
+            const int slot = detail::slot_of<(int)Page>(pages, at.request, p, keys.dims[1]);
+            if (slot < 0)
+              continue;
+            const T *key = detail::cache_row(keys, at, slot), *value = detail::cache_row(values, at, slot);
+            float score = 0;
+#pragma unroll
+            for (int i = 0; i < mine; ++i)
+              if (lane + 32 * i < columns)
+                score = __fmaf_rn((float)query[row * columns + lane + 32 * i], (float)key[lane + 32 * i], score);
+#pragma unroll
+            for (int other = 16; other; other /= 2)
+              score += __shfl_xor_sync(~0u, score, other);
+            score *= scales[row] * detail::root_of_norm<columns>(squares, at, slot);
+            const float larger = score > largest ? score : largest, keep = evt::exp(largest - larger);
+            const float weight = evt::exp(score - larger);
+            largest = larger;
+            total = total * keep + weight;
+#pragma unroll
+            for (int i = 0; i < mine; ++i)
+              if (lane + 32 * i < columns)
+                sums[i] = __fmaf_rn((float)T(weight), (float)value[lane + 32 * i], sums[i] * keep);
+          }
         float *part = detail::part_of<rows, columns>(scratch, warp, row);
 #pragma unroll
-        for (int n = 0; n < columns / 8; ++n)
-#pragma unroll
-          for (int i = 0; i < 2; ++i)
-            part[n / 8 * 64 + 16 * c + 8 * i + n % 8] = state.acc[h][n][i];
-        if (c == 0) {
-          part[columns] = state.m[h];
-          part[columns + 1] = state.sum[h];
+        for (int i = 0; i < mine; ++i)
+          if (lane + 32 * i < columns)
+            part[lane + 32 * i] = sums[i];
+        if (lane == 0) {
+          part[columns] = largest;
+          part[columns + 1] = total;
         }
       }
     }
-  } else {
-    constexpr int mine = (columns + 31) / 32; // columns of a lane
-#pragma unroll 1
-    for (int row = 0; row < rows; ++row) {
-      float largest = -1e30f, total = 0, sums[mine] = {};
-      for (int block = begin + 16 * warp; block < end; block += 16 * compute_warps)
-        for (int p = block; p < block + 16 && p < end; ++p) {
-          const int slot = detail::slot_of<(int)Page>(pages, at.request, p, keys.dims[1]);
-          if (slot < 0)
-            continue;
-          const T *key = detail::cache_row(keys, at, slot), *value = detail::cache_row(values, at, slot);
-          float score = 0;
+    Worker::sync();
+    for (int i = Worker::lane(); i < rows * columns; i += Worker::lanes()) {
+      const int row = i / columns, column = i % columns;
+      float largest = -1e30f, total = 0, value = 0;
 #pragma unroll
-          for (int i = 0; i < mine; ++i)
-            if (lane + 32 * i < columns)
-              score = __fmaf_rn((float)query[row * columns + lane + 32 * i], (float)key[lane + 32 * i], score);
+      for (int w = 0; w < compute_warps; ++w)
+        largest = fmaxf(largest, detail::part_of<rows, columns>(scratch, w, row)[columns]);
 #pragma unroll
-          for (int other = 16; other; other /= 2)
-            score += __shfl_xor_sync(~0u, score, other);
-          score *= scales[row] * detail::root_of_norm<columns>(squares, at, slot);
-          const float larger = score > largest ? score : largest, keep = evt::exp(largest - larger);
-          const float weight = evt::exp(score - larger);
-          largest = larger;
-          total = total * keep + weight;
-#pragma unroll
-          for (int i = 0; i < mine; ++i)
-            if (lane + 32 * i < columns)
-              sums[i] = __fmaf_rn((float)T(weight), (float)value[lane + 32 * i], sums[i] * keep);
-        }
-      float *part = detail::part_of<rows, columns>(scratch, warp, row);
-#pragma unroll
-      for (int i = 0; i < mine; ++i)
-        if (lane + 32 * i < columns)
-          part[lane + 32 * i] = sums[i];
-      if (lane == 0) {
-        part[columns] = largest;
-        part[columns + 1] = total;
+      for (int w = 0; w < compute_warps; ++w) {
+        const float *part = detail::part_of<rows, columns>(scratch, w, row);
+        const float keep = ptx::exp_near(part[columns] - largest);
+        total = __fmaf_rn(part[columns + 1], keep, total);
+        value = __fmaf_rn(part[column], keep, value);
       }
-    }
-  }
-  Worker::sync();
-  for (int i = Worker::lane(); i < rows * columns; i += Worker::lanes()) {
-    const int row = i / columns, column = i % columns;
-    float largest = -1e30f, total = 0, value = 0;
-#pragma unroll
-    for (int w = 0; w < compute_warps; ++w)
-      largest = fmaxf(largest, detail::part_of<rows, columns>(scratch, w, row)[columns]);
-#pragma unroll
-    for (int w = 0; w < compute_warps; ++w) {
-      const float *part = detail::part_of<rows, columns>(scratch, w, row);
-      const float keep = ptx::exp_near(part[columns] - largest);
-      total = __fmaf_rn(part[columns + 1], keep, total);
-      value = __fmaf_rn(part[column], keep, value);
-    }
-    acc[i] = value;
-    if (column == 0) {
-      m[row] = largest;
-      sum[row] = total;
+      acc[i] = value;
+      if (column == 0) {
+        m[row] = largest;
+        sum[row] = total;
+      }
     }
   }
 }

@@ -159,7 +159,9 @@ void emitHandedTask(const GraphCode &graph, unsigned k, const std::string &group
   std::string list = graph.coordNames(k), body = "body_" + op.getCallee().str() + "(w" + args;
   out.line("template <class Use> EVT_FORCED bool task_", k, "(Use &use, const Program &P", groups, graph.coordParams(k),
            ") {");
-  out.line("return use.w.hand_over(", k, ", linear_", k, "(P", op.isRagged() ? ", groups" : "", list, ")", list, ");");
+  std::string lent = stagesLent(ir::calleeOf(op));
+  out.line("return use.w.", lent.empty() ? "" : "template ", "hand_over", lent.empty() ? "" : "<" + lent + ">", "(", k,
+           ", linear_", k, "(P", op.isRagged() ? ", groups" : "", list, ")", list, ");");
   out.line("}");
   out.line("EVT_FN inline bool execute_", k, "(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");
   for (auto [d, c] : llvm::enumerate(graph.coordList(k)))

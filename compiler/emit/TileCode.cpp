@@ -18,6 +18,13 @@ namespace {
 
 std::string num(int64_t n) { return std::to_string(n); }
 
+/// What says of keys how to find the roots of their norms.
+template <typename Attend> std::string squaresType(Attend op) {
+  if (!op.getSquares())
+    return "evt::tile::NoSquares";
+  return "evt::tile::Squares<" + num(cast<MemRefType>(op.getSquares().getType()).getDimSize(3)) + ">";
+}
+
 class TileCode : private TileValues {
 public:
   TileCode(ir::DeviceOp device, Target target, llvm::function_ref<bool(unsigned)> isImmutable)
@@ -393,10 +400,11 @@ private:
     if (isCuda())
       scratch = ", " + newBuffer(RankedTensorType::get({8, q.getDimSize(0), q.getDimSize(1) + 4},
                                                        Float32Type::get(op.getContext())));
-    out.line("evt::tile::attend<", q.getDimSize(0), ", ", q.getDimSize(1), ", ", op.getPageSlots(), ">(w, ", m, ", ",
-             sum, ", ", acc, ", ", query, ", ", scales, ", ", name(op.getKeys()), ", ", name(op.getValues()), ", ",
-             name(op.getPages()), ", ", squares, ", {", name(op.getLayer()), ", ", name(op.getRequest()), ", ",
-             name(op.getHead()), "}, ", name(op.getBegin()), ", ", name(op.getEnd()), scratch, ");");
+    out.line("evt::tile::attend<", q.getDimSize(0), ", ", q.getDimSize(1), ", ", op.getPageSlots(),
+             isCuda() ? ", Kernel::layout.lender()" : "", ">(w, ", m, ", ", sum, ", ", acc, ", ", query, ", ", scales,
+             ", ", name(op.getKeys()), ", ", name(op.getValues()), ", ", name(op.getPages()), ", ", squares, ", {",
+             name(op.getLayer()), ", ", name(op.getRequest()), ", ", name(op.getHead()), "}, ", name(op.getBegin()),
+             ", ", name(op.getEnd()), scratch, ");");
     endStep();
     bytes = outside;
     buffers[op.getM()] = m;
@@ -408,10 +416,8 @@ private:
     return cppFloat(value.convertToDouble(), Float32Type::get(op->getContext()));
   }
   template <typename Attend> std::string squaresOf(Attend op) {
-    if (!op.getSquares())
-      return "evt::tile::NoSquares{}";
-    return "evt::tile::Squares<" + num(cast<MemRefType>(op.getSquares().getType()).getDimSize(3)) + ">{" +
-           name(op.getSquares()) + ", " + f32Literal(op, op.getEpsilon()) + "}";
+    return squaresType(op) +
+           (op.getSquares() ? "{" + name(op.getSquares()) + ", " + f32Literal(op, op.getEpsilon()) + "}" : "{}");
   }
   std::string querySquaresOf(ir::AttendPartsOp op) {
     if (!op.getQSquares())
@@ -432,11 +438,10 @@ private:
     std::string n = partsNames[op] = fresh("p"), squares = squaresOf(op);
     auto cache = cast<MemRefType>(op.getKeys().getType());
     out.line("evt::tile::PartsAttention<", op.getRows(), ", ", cache.getDimSize(3), ", ", op.getPageSlots(), ", ",
-             cppType(cache.getElementType()), ", evt::tile::", op.getSquares() ? "Squares<" : "NoSquares",
-             op.getSquares() ? num(cast<MemRefType>(op.getSquares().getType()).getDimSize(3)) + ">" : "", "> ", n, "(",
-             name(op.getKeys()), ", ", name(op.getValues()), ", ", name(op.getPages()), ", ", squares, ", ",
-             cacheRowOf(op), ", ", name(op.getBegin()), ", ", name(op.getEnd()), ", ", name(op.getPart()), ", ",
-             name(op.getSettled()), ", ", name(op.getM()), ");");
+             cppType(cache.getElementType()), ", ", squaresType(op), "> ", n, "(", name(op.getKeys()), ", ",
+             name(op.getValues()), ", ", name(op.getPages()), ", ", squares, ", ", cacheRowOf(op), ", ",
+             name(op.getBegin()), ", ", name(op.getEnd()), ", ", name(op.getPart()), ", ", name(op.getSettled()), ", ",
+             name(op.getM()), ");");
   }
 
   void emitAttendParts(ir::AttendPartsOp op) {
@@ -640,6 +645,19 @@ private:
 
 DeviceCode emitDevice(ir::DeviceOp device, Target target, llvm::function_ref<bool(unsigned)> isImmutable) {
   return TileCode(device, target, isImmutable).emit();
+}
+
+std::string stagesLent(ir::DeviceOp device) {
+  std::string stages;
+  if (!device.isForeign())
+    device.walk([&](ir::AttendOp op) {
+      auto query = cast<RankedTensorType>(op.getQuery().getType());
+      std::string one = "evt::tile::attention_loan<" + num(query.getDimSize(0)) + ", " + num(query.getDimSize(1)) +
+                        ", " + cppType(query.getElementType()) + ", " + squaresType(op) +
+                        ">(Kernel::layout.lender()).stages";
+      stages = stages.empty() ? one : "evt::most(" + stages + ", " + one + ")";
+    });
+  return stages;
 }
 
 bool waitsInside(ir::DeviceOp device) {

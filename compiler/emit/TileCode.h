@@ -29,6 +29,9 @@ DeviceCode emitDevice(ir::DeviceOp device, Target target, llvm::function_ref<boo
 /// aborted.
 bool waitsInside(ir::DeviceOp device);
 
+/// On CUDA: how many stages of a ring are lent to a task, as C++ in the kernel's scope; empty if none ever are.
+std::string stagesLent(ir::DeviceOp device);
+
 /// Bytes of tiles beyond which a device function is refused: on the CPU they live on a worker's stack, on CUDA in the
 /// shared memory of a block, of which the kernel's own state takes a part.
 inline constexpr int64_t cpuTileBytesLimit = int64_t(4) << 20;

@@ -5,6 +5,7 @@
 #include "device/common/scalar.h"
 #include "device/common/types.h"
 #include "device/cuda/dynamic.h"
+#include "device/cuda/lent.h"
 #include "device/cuda/memory.h"
 #include "device/cuda/pack.h"
 #include "device/cuda/stream.h"
@@ -41,6 +42,7 @@ struct SharedLayout {
     return slots ? Results::slots * compute_warps * fragments * 256 : 0;
   }
   __host__ __device__ constexpr int tiles() const { return tile_ring_bytes() + ring_bytes() + sums_bytes(); }
+  __host__ __device__ constexpr Lender lender() const { return {tile_slots, tile_stage_bytes, tiles()}; }
 };
 
 /// Keys whose row values are kept: more than there can be tasks between their waits and their end.
@@ -204,8 +206,20 @@ template <class Kernel, class Program, class Launch> struct Block {
       }
       if (w.leads())
         w.tasks.say_begun(); // nobody waits for this one's events: it lets control go on
+      if constexpr (multiplies)
+        if (alive && task.lent) {
+          w.lent = tile_ring.at.slot;
+          for (std::uint32_t i = 0; i < task.lent; ++i)
+            tile_ring.receive();
+        }
       if (alive)
         alive = Kernel::execute(w, P, task);
+      if constexpr (multiplies)
+        if (alive && task.lent) {
+          ptx::copy_fence(); // stages are written by the copy engine again
+          for (std::uint32_t i = 0; i < task.lent; ++i)
+            tile_ring.release();
+        }
       if (!alive && w.leads())
         *(volatile std::uint32_t *)&block.dead = 1;
       __syncwarp();
@@ -265,6 +279,8 @@ template <class Kernel, class Program, class Launch> struct Block {
         }
       }
       if constexpr (multiplies) {
+        if (mine < tile_loaders)
+          tile_ring.lend((int)task.lent);
         if (mine == load_weights)
           Kernel::load_weights(w, P, task, tile_ring);
         else if (mine == load_rows)

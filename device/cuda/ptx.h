@@ -267,6 +267,29 @@ __device__ __forceinline__ uint4 load_shared(std::uint32_t address) {
   return v;
 }
 
+__device__ __forceinline__ float load_shared_float(std::uint32_t address) {
+  float v;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(address));
+  return v;
+}
+
+//===-- asynchronous copies to shared memory, by each thread ------------------------------------------------------===//
+
+/// 16 bytes on their own, which pass by the cache of the SM; zeros unless `is_there`.
+__device__ __forceinline__ void copy_piece(std::uint32_t to, const void *from, bool is_there) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? 16 : 0) : "memory");
+}
+/// 4 bytes.
+__device__ __forceinline__ void copy_word(std::uint32_t to, const void *from, bool is_there) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(is_there ? 4 : 0) : "memory");
+}
+/// Ends a group of this thread's copies.
+__device__ __forceinline__ void end_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/// Until all of this thread's groups but the last `Groups` are there.
+template <int Groups> __device__ __forceinline__ void await_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Groups) : "memory");
+}
+
 /// The same with 8 columns of A.
 __device__ __forceinline__ void mma8_bf16(float (&c)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t b0) {
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"

@@ -56,16 +56,33 @@ struct TileRing : StageRing<ptx::Sync> {
   /// Loader, one lane: its part of `count` stages, `bytes` each; `fill(to, arrived, i)` issues the copies of one. A
   /// task without products has one stage with nothing in it.
   template <class Fill> __device__ __forceinline__ void send(int count, std::uint32_t bytes, Fill fill) {
-    for (int i = 0; i < (count ? count : 1); ++i) {
-      while (!ptx::barrier_try(empty[at.slot], at.round ^ 1))
-        if (*dead)
-          return; // nobody reads any more
-      ptx::barrier_expect(full[at.slot], count ? bytes : 0);
-      if (count)
-        fill(address + (std::uint32_t)(at.slot * stage_bytes), full[at.slot], i);
+    if (!count)
+      return lend(1);
+    for (int i = 0; i < count; ++i) {
+      if (!await_empty())
+        return;
+      ptx::barrier_expect(full[at.slot], bytes);
+      fill(address + (std::uint32_t)(at.slot * stage_bytes), full[at.slot], i);
       at.advance(slots);
       ++sent;
     }
+  }
+  /// Loader, the same lane: its part of stages with nothing in them.
+  __device__ __forceinline__ void lend(int count) {
+    for (int i = 0; i < count; ++i) {
+      if (!await_empty())
+        return;
+      ptx::barrier_arrive(full[at.slot]);
+      at.advance(slots);
+      ++sent;
+    }
+  }
+  /// False when nobody reads any more.
+  __device__ __forceinline__ bool await_empty() const {
+    while (!ptx::barrier_try(empty[at.slot], at.round ^ 1))
+      if (*dead)
+        return false;
+    return true;
   }
   /// Loader, the same lane, at the end: shared memory must outlive the copies into it.
   __device__ void settle() {
@@ -73,10 +90,35 @@ struct TileRing : StageRing<ptx::Sync> {
       ptx::barrier_wait(full[(int)(n % (std::uint32_t)slots)], n / (std::uint32_t)slots & 1);
   }
 
+  /// Compute, all lanes of a warp: what it uses of the ring in registers of its own, and back. What lives from task to
+  /// task is in memory most of the time, and would be fetched from there, and put back, for every stage; a shuffle
+  /// keeps the compiler from taking one for the other.
+  __device__ __forceinline__ TileRing at_hand() const {
+    TileRing ring = *this;
+    move(ring.full.first);
+    move(ring.empty.first);
+    move(ring.weights.first);
+    move(ring.address);
+    ring.move_cursors();
+    return ring;
+  }
+  __device__ __forceinline__ void go_on_from(const TileRing &ring) {
+    at = ring.at;
+    oldest = ring.oldest;
+    move_cursors();
+  }
   /// Compute, every warp: the next stage, once it is there. It is released when the products that read it are over.
   __device__ __forceinline__ std::uint32_t receive() {
     ptx::barrier_wait(weights[at.slot], at.round);
     return address + (std::uint32_t)(StageRing::receive() * stage_bytes);
+  }
+
+private:
+  template <class V> __device__ __forceinline__ static void move(V &v) { v = __shfl_sync(~0u, v, 0); }
+  __device__ __forceinline__ void move_cursors() {
+    move(at.slot);
+    move(at.round);
+    move(oldest.slot);
   }
 };
 
@@ -179,7 +221,7 @@ __device__ __forceinline__ void move_up(float (&sums)[Pieces][Sums]) {
 /// The chunks of a stage are no loop of the kernel: ptxas lets products wait for each other where it cannot see all
 /// that are in flight.
 template <int Rows, int Columns, bool Bfloat16, bool Packed, int Chunks, int Pieces, int Sums, class Begin>
-__device__ __forceinline__ void multiply_tiles(TileRing &ring, int room, int steps, int fetched,
+__device__ __forceinline__ void multiply_tiles(TileRing &of_worker, int room, int steps, int fetched,
                                                float (&sums)[Pieces][Sums], Begin begin) {
   static_assert(Pieces == row_pieces_of<Rows> && Sums == Columns / 2);
 #pragma unroll
@@ -187,6 +229,7 @@ __device__ __forceinline__ void multiply_tiles(TileRing &ring, int room, int ste
 #pragma unroll
     for (int i = 0; i < Sums; ++i)
       sums[p][i] = 0;
+  TileRing ring = of_worker.at_hand();
   const int stages = steps / Chunks;
   const int group = __shfl_sync(~0u, ptx::thread() / group_threads, 0);
   if (stages == 0 || group * Pieces * group_rows >= fetched) {
@@ -196,7 +239,7 @@ __device__ __forceinline__ void multiply_tiles(TileRing &ring, int room, int ste
         begin();
       ring.release();
     }
-    return;
+    return of_worker.go_on_from(ring);
   }
   constexpr bool is_large = Rows * Columns / (Rows + Columns) >= 80;
   const std::uint32_t next_rows = (std::uint32_t)fetched * 128 / 16, first_weights = Chunks * room * 128;
@@ -226,6 +269,7 @@ __device__ __forceinline__ void multiply_tiles(TileRing &ring, int room, int ste
     ptx::wgmma_wait<0>();
     ring.release();
   }
+  of_worker.go_on_from(ring);
 }
 
 /// A task on tiles, by the compute warps, of whose tiles `fetched` rows are there. `finish(sums)` does everything after

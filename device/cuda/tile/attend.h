@@ -1,10 +1,10 @@
 // Attention of a few query rows over a range of positions in a paged cache (evt.attend), as a softmax in parts, by all
 // compute threads.
 //
-// Up to 8 rows on the tensor cores: attend_blocks.h. More: warps take blocks of 16 positions in turn; each keeps a
-// softmax of its own, and in the end these are merged in the warps' order. Keys and values go from memory to registers,
-// as fragments of the tensor cores: which columns a fragment's columns stand for is free, as long as both operands
-// agree, so they are chosen such that a lane's part is 16 bytes.
+// Up to 8 rows on the tensor cores: attend_blocks.h, or attend_staged.h where a ring has memory to lend. More: warps
+// take blocks of 16 positions in turn; each keeps a softmax of its own, and in the end these are merged in the warps'
+// order. Keys and values go from memory to registers, as fragments of the tensor cores: which columns a fragment's
+// columns stand for is free, as long as both operands agree, so they are chosen such that a lane's part is 16 bytes.
 //
 //   scores (16 rows x 8 positions)    lane (g, c) of a key's fragment: of position g, columns 32 i + 8 c … + 7
 //   values (16 rows x 8 columns)      lane (g, c): of positions 2c, 2c + 1, 2c + 8, 2c + 9, columns 64 j + 8 g … + 7,
@@ -21,6 +21,7 @@
 #include "device/cuda/memory.h"
 #include "device/cuda/ptx.h"
 #include "device/cuda/tile/attend_blocks.h"
+#include "device/cuda/tile/attend_staged.h"
 
 namespace evt::tile {
 
@@ -192,9 +193,10 @@ template <int R, int D> __device__ inline float *part_of(float *scratch, int war
 
 } // namespace detail
 
-/// `scratch` has room for 8 x R x (D + 4). All compute threads; results are there for all after the next barrier.
-template <std::int64_t R, std::int64_t D, std::int64_t Page, class T, class S>
-__device__ inline void attend(Worker &, float *m, float *sum, float *acc, const T *query, const float *scales,
+/// `scratch` has room for 8 x R x (D + 4), and the task has borrowed `From` what attention_loan says. All compute
+/// threads; results are there for all after the next barrier.
+template <std::int64_t R, std::int64_t D, std::int64_t Page, Lender From = Lender{}, class T, class S>
+__device__ inline void attend(Worker &w, float *m, float *sum, float *acc, const T *query, const float *scales,
                               const Memory<T, 4> &keys, const Memory<T, 4> &values,
                               const Memory<std::int32_t, 2> &pages, const S &squares, const CacheRow &at,
                               std::int64_t from, std::int64_t to, float *scratch) {
@@ -203,7 +205,6 @@ __device__ inline void attend(Worker &, float *m, float *sum, float *acc, const 
   const bool exists = at.layer >= 0 && at.layer < keys.dims[0] && at.head >= 0 && at.head < keys.dims[2];
   const int begin = from < 0 ? 0 : (int)from, end = exists ? (int)to : 0;
   if constexpr (on_fragments<R, D, T>()) {
-    using Blocks = BlockAttention<R, D, Page, T, S>;
     if (begin >= end) {
       for (int i = thread; i < rows * columns; i += Worker::lanes())
         acc[i] = 0;
@@ -213,22 +214,33 @@ __device__ inline void attend(Worker &, float *m, float *sum, float *acc, const 
       }
       return;
     }
-    Blocks blocks(keys, values, pages, squares, at, begin, end, end - begin, 1, Blocks::all);
-    blocks.ahead();
     const int g = lane / 4;
     const T *own = query + g * columns + 8 * (lane % 4);
-    blocks.run(
-        [&](int i) {
-          return g < rows ? *reinterpret_cast<const uint4 *>(own + 32 * i) : uint4{0, 0, 0, 0};
-        },
-        g < rows ? scales[g] : 0.0f, squares, scratch,
-        [&](int, int row, int column, float largest, float total, float2 value) {
-          *reinterpret_cast<float2 *>(acc + row * columns + column) = value;
-          if (column == 0) {
-            m[row] = largest;
-            sum[row] = total;
-          }
-        });
+    const auto piece = [&](int i) {
+      return g < rows ? *reinterpret_cast<const uint4 *>(own + 32 * i) : uint4{0, 0, 0, 0};
+    };
+    const float scale = g < rows ? scales[g] : 0.0f;
+    const auto store = [&](int row, int column, float largest, float total, float2 value) {
+      *reinterpret_cast<float2 *>(acc + row * columns + column) = value;
+      if (column == 0) {
+        m[row] = largest;
+        sum[row] = total;
+      }
+    };
+    constexpr Loan loan = attention_loan<R, D, T, S>(From);
+    if constexpr (loan.stages > 0) {
+      StagedAttention<R, D, Page, T, S> blocks(keys, values, pages, squares, at, begin, end,
+                                               lent_room<From, loan>(w, warp));
+      blocks.run(piece, scale, squares, scratch, store);
+    } else {
+      using Blocks = BlockAttention<R, D, Page, T, S>;
+      Blocks blocks(keys, values, pages, squares, at, begin, end, end - begin, 1, Blocks::all);
+      blocks.ahead();
+      blocks.run(piece, scale, squares, scratch,
+                 [&](int, int row, int column, float largest, float total, float2 value) {
+                   store(row, column, largest, total, value);
+                 });
+    }
   } else {
     if constexpr (sizeof(T) == 2 && D % 64 == 0) {
 #pragma unroll 1

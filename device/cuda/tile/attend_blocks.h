@@ -3,10 +3,7 @@
 //
 // The warps take blocks of 8 positions in turn, each with a softmax of its own, which are merged in the warps' order.
 // So the bits of a part do not depend on which task has it. Keys and values go from memory to registers, as fragments
-// of the tensor cores; which columns a fragment's columns stand for is chosen such that a lane's part is 16 bytes:
-//
-//   scores, rows x positions   lane (g, c) of a block's keys: of position g, columns 32 i + 8 c … + 7
-//   values, columns x rows     lane (g, c): of positions 2 c and 2 c + 1, columns 64 j + 8 g … + 7
+// of the tensor cores (attend_softmax.h); attend_staged.h has the same by way of shared memory.
 //
 // A task's time is that of memory, once for every step that depends on the one before. So
 //   - what a warp reads first (its page, then keys and values of its first block) can be on its way before the task's
@@ -21,43 +18,9 @@
 #include "device/common/types.h"
 #include "device/cuda/memory.h"
 #include "device/cuda/ptx.h"
+#include "device/cuda/tile/attend_softmax.h"
 
 namespace evt::tile {
-
-/// Whether a query's rows are multiplied on the tensor cores, straight from memory.
-template <std::int64_t R, std::int64_t D, class T> constexpr bool on_fragments() {
-  return sizeof(T) == 2 && D % 64 == 0 && R <= 8;
-}
-
-namespace detail {
-
-/// Two numbers, rounded, the first in the low half.
-template <class T> __device__ __forceinline__ std::uint32_t packed(float low, float high) {
-  std::uint32_t both;
-  if constexpr (__is_same(T, bf16))
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-  else
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-  return both;
-}
-
-template <class T>
-__device__ inline void mma(float (&c)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2, std::uint32_t a3,
-                           std::uint32_t b0, std::uint32_t b1) {
-  if constexpr (__is_same(T, bf16))
-    ptx::mma_bf16(c, a0, a1, a2, a3, b0, b1);
-  else
-    ptx::mma_f16(c, a0, a1, a2, a3, b0, b1);
-}
-
-template <class T> __device__ inline void mma8(float (&c)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t b0) {
-  if constexpr (__is_same(T, bf16))
-    ptx::mma8_bf16(c, a0, a1, b0);
-  else
-    ptx::mma8_f16(c, a0, a1, b0);
-}
-
-} // namespace detail
 
 /// Positions `from` … `to` - 1 of a request, in parts of `part` positions; the first `count` of them. Those below
 /// `settled_below` may be read before a task's events are waited for, which `ahead` does; `rest` and `run` come after
@@ -65,8 +28,10 @@ template <class T> __device__ inline void mma8(float (&c)[4], std::uint32_t a0, 
 template <std::int64_t R, std::int64_t D, std::int64_t Page, class T, class S> class BlockAttention {
 public:
   static_assert(on_fragments<R, D, T>());
-  static constexpr int rows = (int)R, columns = (int)D, room = columns + 4; // floats of a row in scratch memory
-  static constexpr int all = 1 << 30;                                       // positions
+  using Softmax = BlockSoftmax<R, D, T>;
+  static constexpr int columns = Softmax::columns, key_pieces = Softmax::key_pieces;
+  static constexpr int value_pieces = Softmax::value_pieces;
+  static constexpr int all = 1 << 30; // positions
 
   __device__ __forceinline__ BlockAttention(const Memory<T, 4> &keys, const Memory<T, 4> &values,
                                             const Memory<std::int32_t, 2> &pages, const S &squares, const CacheRow &at,
@@ -108,37 +73,22 @@ public:
   /// thread, once.
   template <class Query, class Store>
   __device__ __forceinline__ void run(Query query, float scale, const S &squares, float *scratch, Store store) {
-    const int lane = thread % 32, g = lane / 4, c = lane % 4;
+    const int c = thread % 4;
 #pragma unroll 1
     for (int now = 0; now < parts && begin + now * size < end; ++now) {
-      float m = -1e30f, sum = 0;       // of row g
-      float acc[columns / 16][4] = {}; // [4 j + u]: columns 64 j + 8 g + 2 u and + 1, of rows 2 c and 2 c + 1
+      Softmax softmax;
 #pragma unroll 1
       while (part == now && first < limit()) {
-        float s[4] = {};
-#pragma unroll
-        for (int i = 0; i < key_pieces; ++i) {
-          const uint4 q = query(i);
-          detail::mma<T>(s, q.x, 0, q.y, 0, k[i].x, k[i].y);
-          detail::mma<T>(s, q.z, 0, q.w, 0, k[i].z, k[i].w);
-        }
+        const float2 s = Softmax::scores(query, [&](int i) { return k[i]; });
         float root = 1;
-        if constexpr (key_parts) {
-          float sums = 0;
-#pragma unroll
-          for (int i = 0; i < (key_parts + 3) / 4; ++i)
-            sums += k_squares[i];
-          sums += __shfl_xor_sync(~0u, sums, 8);
-          sums += __shfl_xor_sync(~0u, sums, 16);
-          root = ptx::rsqrt_near(sums / (float)columns + squares.epsilon);
-        }
-        float score[2], largest = m;
+        if constexpr (key_parts > 0)
+          root = Softmax::template root<key_parts>(squares.epsilon, [&](int i) { return k_squares[i]; });
+        float score[2];
         bool live[2];
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           live[i] = __shfl_sync(~0u, slot, 2 * c + i) >= 0;
-          score[i] = s[i] * (key_parts ? scale * __shfl_sync(~0u, root, 2 * c + i) : scale);
-          largest = live[i] && score[i] > largest ? score[i] : largest;
+          score[i] = (i ? s.y : s.x) * (key_parts ? scale * __shfl_sync(~0u, root, 2 * c + i) : scale);
         }
         go_on();
         const bool goes_on = has_block();
@@ -146,33 +96,10 @@ public:
           find();
           keys_of(0, all);
         }
-#pragma unroll
-        for (int other = 1; other < 4; other *= 2) {
-          const float theirs = __shfl_xor_sync(~0u, largest, other);
-          largest = theirs > largest ? theirs : largest;
-        }
-        const float keep = ptx::exp_near(m - largest);
-        m = largest;
-        sum *= keep;
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          score[i] = live[i] ? ptx::exp_near(score[i] - largest) : 0.0f;
-          sum += score[i];
-        }
-        const std::uint32_t weights = detail::packed<T>(score[0], score[1]);
-        const float keeps[2] = {__shfl_sync(~0u, keep, 8 * c), __shfl_sync(~0u, keep, 8 * c + 4)};
+        const typename Softmax::Weights weights = softmax.weigh(score, live, c);
 #pragma unroll
         for (int j = 0; j < value_pieces; ++j)
-#pragma unroll
-          for (int u = 0; u < 4; ++u) {
-            auto word = [&](int i) { return u == 0 ? v[i][j].x : u == 1 ? v[i][j].y : u == 2 ? v[i][j].z : v[i][j].w; };
-            float(&sums)[4] = acc[4 * j + u];
-#pragma unroll
-            for (int i = 0; i < 4; ++i)
-              sums[i] *= keeps[i % 2];
-            detail::mma8<T>(sums, __byte_perm(word(0), word(1), 0x5410), __byte_perm(word(0), word(1), 0x7632),
-                            weights);
-          }
+          softmax.add(weights, j, v[0][j], v[1][j]);
         if (goes_on)
           values_of(0, all);
       }
@@ -185,65 +112,16 @@ public:
           values_of(0, all);
         }
       }
-#pragma unroll
-      for (int other = 1; other < 4; other *= 2)
-        sum += __shfl_xor_sync(~0u, sum, other);
-
-      // The warps' softmaxes as one, through scratch memory.
       if (now)
         Worker::sync(); // the part before has been read
-#pragma unroll
-      for (int i = 0; i < 2; ++i)
-        if (2 * c + i < rows) {
-          float *row = scratch + (warp() * rows + 2 * c + i) * room + 8 * g;
-#pragma unroll
-          for (int t = 0; t < columns / 16; t += 2)
-            *reinterpret_cast<float4 *>(row + t / 4 * 64 + t % 4 * 2) =
-                float4{acc[t][i], acc[t][i + 2], acc[t + 1][i], acc[t + 1][i + 2]};
-        }
-      if (g < rows && c == 0) {
-        float *row = scratch + (warp() * rows + g) * room;
-        row[columns] = m;
-        row[columns + 1] = sum;
-      }
-      Worker::sync();
-      // A warp's 64 columns are of one row; lane i finds what the columns of warp i weigh.
-#pragma unroll 1
-      for (int e = 2 * thread; e < rows * columns; e += 2 * Worker::lanes()) {
-        const int row = e / columns, column = e % columns;
-        const float *theirs = scratch + (lane % compute_warps * rows + row) * room + columns;
-        float largest = theirs[0], weight = theirs[0], total = theirs[1];
-        float2 a[compute_warps], value{0, 0};
-#pragma unroll
-        for (int i = 0; i < compute_warps; ++i)
-          a[i] = *reinterpret_cast<const float2 *>(scratch + (i * rows + row) * room + column);
-#pragma unroll
-        for (int other = 1; other < compute_warps; other *= 2)
-          largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, other));
-        weight = ptx::exp_near(weight - largest);
-        total *= weight;
-#pragma unroll
-        for (int other = 1; other < compute_warps; other *= 2)
-          total += __shfl_xor_sync(~0u, total, other);
-#pragma unroll
-        for (int i = 0; i < compute_warps; ++i) {
-          const float w = __shfl_sync(~0u, weight, i);
-          value.x = __fmaf_rn(a[i].x, w, value.x);
-          value.y = __fmaf_rn(a[i].y, w, value.y);
-        }
+      softmax.merge(thread, scratch, [&](int row, int column, float largest, float total, float2 value) {
         store(now, row, column, largest, total, value);
-      }
+      });
     }
   }
 
 private:
-  static constexpr int key_pieces = columns / 32, value_pieces = columns / 64;
-  static constexpr int key_parts = [] {
-    if constexpr (__is_same(S, NoSquares))
-      return 0;
-    else
-      return S::count;
-  }();
+  static constexpr int key_parts = parts_of_key<S>();
 
   // Of the layer and head: slot 0.
   const T *key_row, *value_row;

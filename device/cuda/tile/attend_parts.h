@@ -74,7 +74,7 @@ public:
       return;
     const int thread = Worker::kept_lane(), lane = thread % 32, g = lane / 4, c = lane % 4;
     // A lane's part of the query waits in scratch memory between blocks, where it takes no registers.
-    const std::uint32_t own = ptx::shared_address(scratch + 8 * rows * Blocks::room) +
+    const std::uint32_t own = ptx::shared_address(scratch + 8 * rows * Blocks::Softmax::room) +
                               16 * (thread / 32 * key_pieces * rows * 4 + g % rows * 4 + c);
     if (g < rows)
       query_rows(query, g, c, own);
@@ -159,7 +159,7 @@ public:
       scales[r] = detail::scale_of<columns>(query, query_squares, squares, r);
     Worker::sync();
     for (int part = 0; part < parts && begin + part * size < end; ++part) {
-      const std::int64_t from = from + part * size, to = from + size < end ? from + size : end;
+      const std::int64_t from = begin + part * size, to = from + size < end ? from + size : end;
       attend<R, D, Page>(w, m, sum, acc, q, scales, keys, values, pages, squares, at, from, to, warps);
       Worker::sync();
       const std::int64_t target = (into.first() + part) * rows;

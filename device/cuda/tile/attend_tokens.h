@@ -101,14 +101,6 @@ __device__ __forceinline__ void load_matrices_transposed(std::uint32_t (&to)[4],
                : "r"(address)
                : "memory");
 }
-/// 16 bytes to shared memory on their own; zeros unless `is_there`.
-__device__ __forceinline__ void copy_piece(std::uint32_t to, const void *from, bool is_there) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? 16 : 0) : "memory");
-}
-__device__ __forceinline__ void end_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-/// Until all of this thread's copies but the last group are there.
-__device__ __forceinline__ void await_all_but_last() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
-
 //===-- rows ------------------------------------------------------------------------------------------------------===//
 
 /// What scores of a row are multiplied with; `row` is that of a token and query head.
@@ -205,8 +197,8 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
     for (int i = 0; i < mine; ++i)
       if (piece_row(i) < block_positions) {
         const int piece = (thread + i * compute_threads) % pieces, slot = slot_in(page[i], first + piece_row(i), slots);
-        copy_piece(block + Rows::place(piece_row(i), piece),
-                   data + (std::int64_t)(slot < 0 ? 0 : slot) * stride + 8 * piece, slot >= 0);
+        ptx::copy_piece(block + Rows::place(piece_row(i), piece),
+                        data + (std::int64_t)(slot < 0 ? 0 : slot) * stride + 8 * piece, slot >= 0);
       }
   };
   const auto fetch_square = [&](int first) {
@@ -256,14 +248,14 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
     Worker::sync(); // the last blocks of what came before have been read by all
     find_pages(0, end);
     fetch(cache->keys, 0, key_block);
-    end_copies();
+    ptx::end_copies();
     fetch_square(0);
     fetch(cache->values, 0, value_block);
-    end_copies();
+    ptx::end_copies();
     find_pages(block_positions, end);
     for (int block = 0; block < end; block += block_positions) {
       const bool is_last = block + block_positions >= end, computes = block <= any_sees;
-      await_all_but_last();
+      ptx::await_copies<1>();
       float root = 1;
       if constexpr (normed) {
 #pragma unroll
@@ -278,7 +270,7 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
         fetch(cache->keys, block + block_positions, next_block);
         fetch_square(block + block_positions);
       }
-      end_copies();
+      ptx::end_copies();
       float s[4][4] = {};
       if (computes) {
         std::uint32_t b[2][4];
@@ -343,13 +335,13 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
           }
         }
       }
-      await_all_but_last();
+      ptx::await_copies<1>();
       Worker::sync();
       if (!is_last) {
         fetch(cache->values, block + block_positions, key_block);
         find_pages(block + 2 * block_positions, end);
       }
-      end_copies();
+      ptx::end_copies();
       if (computes) {
         std::uint32_t weights[2][4], b[2][4];
 #pragma unroll

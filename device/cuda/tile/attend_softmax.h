@@ -1,0 +1,177 @@
+// A warp's softmax of up to 8 query rows over blocks of 8 positions, on the tensor cores, and the warps' softmaxes as
+// one. Which columns a fragment's columns stand for is chosen such that a lane's part of keys and values is 16 bytes:
+//
+//   scores, rows x positions   lane (g, c) of a block's keys: of position g, columns 32 i + 8 c … + 7
+//   values, columns x rows     lane (g, c): of positions 2 c and 2 c + 1, columns 64 j + 8 g … + 7
+#pragma once
+
+#include "device/common/attention.h"
+#include "device/common/types.h"
+#include "device/cuda/memory.h"
+#include "device/cuda/ptx.h"
+
+namespace evt::tile {
+
+/// Whether a query's rows are multiplied on the tensor cores, straight from memory.
+template <std::int64_t R, std::int64_t D, class T> constexpr bool on_fragments() {
+  return sizeof(T) == 2 && D % 64 == 0 && R <= 8;
+}
+
+namespace detail {
+
+/// Two numbers, rounded, the first in the low half.
+template <class T> __device__ __forceinline__ std::uint32_t packed(float low, float high) {
+  std::uint32_t both;
+  if constexpr (__is_same(T, bf16))
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  else
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  return both;
+}
+
+template <class T>
+__device__ inline void mma(float (&c)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2, std::uint32_t a3,
+                           std::uint32_t b0, std::uint32_t b1) {
+  if constexpr (__is_same(T, bf16))
+    ptx::mma_bf16(c, a0, a1, a2, a3, b0, b1);
+  else
+    ptx::mma_f16(c, a0, a1, a2, a3, b0, b1);
+}
+
+template <class T> __device__ inline void mma8(float (&c)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t b0) {
+  if constexpr (__is_same(T, bf16))
+    ptx::mma8_bf16(c, a0, a1, b0);
+  else
+    ptx::mma8_f16(c, a0, a1, b0);
+}
+
+} // namespace detail
+
+/// Parts of the sums of squares of a key.
+template <class S> constexpr int parts_of_key() {
+  if constexpr (__is_same(S, NoSquares))
+    return 0;
+  else
+    return S::count;
+}
+
+template <std::int64_t R, std::int64_t D, class T> struct BlockSoftmax {
+  static constexpr int rows = (int)R, columns = (int)D, room = columns + 4; // floats of a row in scratch memory
+  static constexpr int key_pieces = columns / 32, value_pieces = columns / 64;
+
+  float m = -1e30f, sum = 0;       // of row g
+  float acc[columns / 16][4] = {}; // [4 j + u]: columns 64 j + 8 g + 2 u and + 1, of rows 2 c and 2 c + 1
+
+  /// A lane's scores of a block: of row g, positions 2 c and 2 c + 1. `query(i)` and `key(i)` are pieces of 8 columns.
+  template <class Query, class Key> __device__ __forceinline__ static float2 scores(Query query, Key key) {
+    float s[4] = {};
+#pragma unroll
+    for (int i = 0; i < key_pieces; ++i) {
+      const uint4 q = query(i), k = key(i);
+      detail::mma<T>(s, q.x, 0, q.y, 0, k.x, k.y);
+      detail::mma<T>(s, q.z, 0, q.w, 0, k.z, k.w);
+    }
+    return {s[0], s[1]};
+  }
+  /// The root of the norm of the key of position lane % 8; `square(i)` is part 4 i + lane / 8 of its sum of squares.
+  template <int Parts, class Square> __device__ __forceinline__ static float root(float epsilon, Square square) {
+    float sums = 0;
+#pragma unroll
+    for (int i = 0; i < (Parts + 3) / 4; ++i)
+      sums += square(i);
+    sums += __shfl_xor_sync(~0u, sums, 8);
+    sums += __shfl_xor_sync(~0u, sums, 16);
+    return ptx::rsqrt_near(sums / (float)columns + epsilon);
+  }
+
+  /// What a lane's two positions weigh, and what the sums before are multiplied with.
+  struct Weights {
+    std::uint32_t both;
+    float keeps[2]; // of rows 2 c and 2 c + 1
+  };
+  __device__ __forceinline__ Weights weigh(float (&score)[2], const bool (&live)[2], int c) {
+    float largest = m;
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      largest = live[i] && score[i] > largest ? score[i] : largest;
+#pragma unroll
+    for (int other = 1; other < 4; other *= 2) {
+      const float theirs = __shfl_xor_sync(~0u, largest, other);
+      largest = theirs > largest ? theirs : largest;
+    }
+    const float keep = ptx::exp_near(m - largest);
+    m = largest;
+    sum *= keep;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      score[i] = live[i] ? ptx::exp_near(score[i] - largest) : 0.0f;
+      sum += score[i];
+    }
+    return {detail::packed<T>(score[0], score[1]), {__shfl_sync(~0u, keep, 8 * c), __shfl_sync(~0u, keep, 8 * c + 4)}};
+  }
+  /// Adds values: those of a lane's two positions in piece j.
+  __device__ __forceinline__ void add(const Weights &weights, int j, const uint4 &first, const uint4 &second) {
+#pragma unroll
+    for (int u = 0; u < 4; ++u) {
+      auto word = [&](const uint4 &v) { return u == 0 ? v.x : u == 1 ? v.y : u == 2 ? v.z : v.w; };
+      float(&sums)[4] = acc[4 * j + u];
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        sums[i] *= weights.keeps[i % 2];
+      detail::mma8<T>(sums, __byte_perm(word(first), word(second), 0x5410),
+                      __byte_perm(word(first), word(second), 0x7632), weights.both);
+    }
+  }
+
+  /// The warps' softmaxes as one, through `scratch`, which has room for 8 x R x (D + 4) floats: for every two columns
+  /// of a row, `store(row, column, largest, total, values)` is called by one thread, once.
+  template <class Store> __device__ __forceinline__ void merge(int thread, float *scratch, Store store) {
+    const int lane = thread % 32, g = lane / 4, c = lane % 4;
+#pragma unroll
+    for (int other = 1; other < 4; other *= 2)
+      sum += __shfl_xor_sync(~0u, sum, other);
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      if (2 * c + i < rows) {
+        float *row = scratch + (thread / 32 * rows + 2 * c + i) * room + 8 * g;
+#pragma unroll
+        for (int t = 0; t < columns / 16; t += 2)
+          *reinterpret_cast<float4 *>(row + t / 4 * 64 + t % 4 * 2) =
+              float4{acc[t][i], acc[t][i + 2], acc[t + 1][i], acc[t + 1][i + 2]};
+      }
+    if (g < rows && c == 0) {
+      float *row = scratch + (thread / 32 * rows + g) * room;
+      row[columns] = m;
+      row[columns + 1] = sum;
+    }
+    Worker::sync();
+    // A warp's 64 columns are of one row; lane i finds what the columns of warp i weigh.
+#pragma unroll 1
+    for (int e = 2 * thread; e < rows * columns; e += 2 * Worker::lanes()) {
+      const int row = e / columns, column = e % columns;
+      const float *theirs = scratch + (lane % compute_warps * rows + row) * room + columns;
+      float largest = theirs[0], weight = theirs[0], total = theirs[1];
+      float2 a[compute_warps], value{0, 0};
+#pragma unroll
+      for (int i = 0; i < compute_warps; ++i)
+        a[i] = *reinterpret_cast<const float2 *>(scratch + (i * rows + row) * room + column);
+#pragma unroll
+      for (int other = 1; other < compute_warps; other *= 2)
+        largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, other));
+      weight = ptx::exp_near(weight - largest);
+      total *= weight;
+#pragma unroll
+      for (int other = 1; other < compute_warps; other *= 2)
+        total += __shfl_xor_sync(~0u, total, other);
+#pragma unroll
+      for (int i = 0; i < compute_warps; ++i) {
+        const float w = __shfl_sync(~0u, weight, i);
+        value.x = __fmaf_rn(a[i].x, w, value.x);
+        value.y = __fmaf_rn(a[i].y, w, value.y);
+      }
+      store(row, column, largest, total, value);
+    }
+  }
+};
+
+} // namespace evt::tile

@@ -1,5 +1,6 @@
 #include "KernelCode.h"
 
+#include "FeedCode.h"
 #include "ScalarCode.h"
 #include "StreamCode.h"
 #include "TileCode.h"
@@ -289,6 +290,7 @@ void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, const TaskFor
   if (streams) {
     emitStreamTasks(graph, *streams, out);
     emitTiledTasks(graph, *streams, out);
+    emitFeeds(graph, *streams, out);
   }
   // A schedule walks past calls that have no tasks, and that takes time in every iteration of a repeat.
   Guards guards;
@@ -482,9 +484,10 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
   if (hasDynamic)
     out.line("else run_dynamic(w, P);");
   out.line("}");
-  auto cases = [&](TaskForm form, auto text) {
+  auto has = [&](TaskForm form) { return [&streams, form](unsigned k) { return streams.calls[k].form == form; }; };
+  auto cases = [&](auto isOne, auto text) {
     for (unsigned k = 0; k < s.calls.size(); ++k) {
-      if (streams.calls[k].form != form)
+      if (!isOne(k))
         continue;
       std::optional<TaskForm> side = isMixed ? streams.calls[k].side : std::nullopt;
       const char *guard = side == TaskForm::streamed ? "if constexpr (Streams) "
@@ -496,17 +499,27 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
   out.line("static __device__ __forceinline__ bool execute(evt::DynamicWorker &w, const Program &P, const evt::Task "
            "&task) {");
   out.line("switch (task.call) {");
-  cases(TaskForm::handedOver, [](const std::string &k) { return "return execute_" + k + "(w, P, task);"; });
-  cases(TaskForm::tiled, [](const std::string &k) { return "return execute_" + k + "(w, P, task);"; });
+  cases(has(TaskForm::handedOver), [](const std::string &k) { return "return execute_" + k + "(w, P, task);"; });
+  cases(has(TaskForm::tiled), [](const std::string &k) { return "return execute_" + k + "(w, P, task);"; });
   out.line("}");
   out.line("return false;");
   out.line("}");
+  if (streams.tiles()) {
+    out.line("static __device__ __forceinline__ void feed(evt::DynamicWorker &w, const Program &P, evt::Task &task, "
+             "evt::TileRing &ring, evt::TileLoader part) {");
+    out.line("switch (task.call) {");
+    cases([&](unsigned k) { return isFed(streams, s.calls[k], k); },
+          [](const std::string &k) { return "return feed_" + k + "(w, P, task, ring, part);"; });
+    out.line("}");
+    out.line("}");
+  }
   if (streams.tiles())
     for (std::string what : {"load_weights", "load_rows"}) {
       out.line("static __device__ __forceinline__ void ", what,
                "(evt::DynamicWorker &w, const Program &P, evt::Task &task, evt::TileRing &ring) {");
       out.line("switch (task.call) {");
-      cases(TaskForm::tiled, [&](const std::string &k) { return "return " + what + "_" + k + "(w, P, task, ring);"; });
+      cases(has(TaskForm::tiled),
+            [&](const std::string &k) { return "return " + what + "_" + k + "(w, P, task, ring);"; });
       out.line("}");
       out.line("}");
     }
@@ -514,14 +527,15 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
     out.line(
         "static EVT_DEVICE bool waits(evt::DynamicWorker &w, const Program &P, const evt::Task &task, int part) {");
     out.line("switch (task.call) {");
-    cases(TaskForm::streamed, [](const std::string &k) { return "return stream_waits_" + k + "(w, P, task, part);"; });
+    cases(has(TaskForm::streamed),
+          [](const std::string &k) { return "return stream_waits_" + k + "(w, P, task, part);"; });
     out.line("}");
     out.line("return false;");
     out.line("}");
     out.line("static __device__ __forceinline__ uint32_t open(evt::DynamicWorker &w, const Program &P, const "
              "evt::Task &task, uint4 (&rows)[row_pieces], float *kept) {");
     out.line("switch (task.call) {");
-    cases(TaskForm::streamed,
+    cases(has(TaskForm::streamed),
           [](const std::string &k) { return "return stream_open_" + k + "(w, P, task, rows, kept);"; });
     out.line("}");
     out.line("return 0;");
@@ -537,7 +551,7 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
     out.line("static EVT_DEVICE void finish(evt::DynamicWorker &w, const Program &P, const evt::Task &task, "
              "evt::Results &results, const float *kept) {");
     out.line("switch (task.call) {");
-    cases(TaskForm::streamed,
+    cases(has(TaskForm::streamed),
           [](const std::string &k) { return "return finish_" + k + "(w, P, task, results, kept);"; });
     out.line("}");
     out.line("}");

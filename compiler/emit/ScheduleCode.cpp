@@ -159,13 +159,10 @@ void emitHandedTask(const GraphCode &graph, unsigned k, const std::string &group
   std::string list = graph.coordNames(k), body = "body_" + op.getCallee().str() + "(w" + args;
   out.line("template <class Use> EVT_FORCED bool task_", k, "(Use &use, const Program &P", groups, graph.coordParams(k),
            ") {");
-  std::string lent = stagesLent(ir::calleeOf(op));
-  out.line("return use.w.", lent.empty() ? "" : "template ", "hand_over", lent.empty() ? "" : "<" + lent + ">", "(", k,
-           ", linear_", k, "(P", op.isRagged() ? ", groups" : "", list, ")", list, ");");
+  out.line("return use.w.hand_over(", k, ", linear_", k, "(P", op.isRagged() ? ", groups" : "", list, ")", list, ");");
   out.line("}");
   out.line("EVT_FN inline bool execute_", k, "(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");
-  for (auto [d, c] : llvm::enumerate(graph.coordList(k)))
-    out.line("[[maybe_unused]] const int64_t ", c, " = task.coord[", d, "];");
+  declareCoords(graph, k, out);
   out.line("return evt::run_", join ? "joining_" : "", "task<dynamic>(");
   out.line("    w, task, P.c", k, "_first + task.index,");
   out.line("    [&] { evt::Polling use{w}; return waits_", k, "(use, P", list, "); },");

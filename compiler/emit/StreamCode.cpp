@@ -170,11 +170,6 @@ bool waitsEveryTime(const GraphCode &graph, unsigned k, const roles::StreamedPro
   return depends;
 }
 
-void declareCoords(const GraphCode &graph, unsigned k, CodeWriter &out) {
-  for (auto [d, c] : llvm::enumerate(graph.coordList(k)))
-    out.line("[[maybe_unused]] const int64_t ", c, " = task.coord[", d, "];");
-}
-
 /// Notifies of an epilogue. They can be owed where control hands the next task over whatever happens: it does not wait
 /// for the guard of a ragged call, nor, as the loader of tiles, for a task's events.
 std::string notifyLambda(const GraphCode &graph, const StreamPlan &plan, unsigned k) {
@@ -402,6 +397,11 @@ void setProduct(FragmentCode &code, ir::DeviceOp device, const roles::StreamedPr
   for (unsigned c : product.streaming)
     streaming.push_back(device.getCoord(c));
   code.setStreaming(streaming);
+}
+
+void declareCoords(const GraphCode &graph, unsigned k, CodeWriter &out) {
+  for (auto [d, c] : llvm::enumerate(graph.coordList(k)))
+    out.line("[[maybe_unused]] const int64_t ", c, " = task.coord[", d, "];");
 }
 
 std::string argumentList(const GraphCode &graph, unsigned k, ArrayRef<unsigned> local) {

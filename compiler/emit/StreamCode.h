@@ -113,6 +113,8 @@ void emitStreamBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter
 /// completion.
 void emitStreamTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out);
 
+/// The coordinates of `task`, by their names.
+void declareCoords(const GraphCode &graph, unsigned call, CodeWriter &out);
 /// `, P.m0, P.m3, l0, c0, c1`: what a call passes to its device function; `m3` for a memory that is `local`.
 std::string argumentList(const GraphCode &graph, unsigned call, llvm::ArrayRef<unsigned> local = {});
 

@@ -1,5 +1,6 @@
 #include "TileValues.h"
 
+#include "FeedCode.h"
 #include "ScalarCode.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -31,15 +32,7 @@ public:
       : TileValues(target), device(device), isImmutable(isImmutable) {}
 
   DeviceCode emit() {
-    std::string name = device.getSymName().str(), params = "evt::Worker &w";
-    for (auto [i, arg] : llvm::enumerate(device.getBody().getArguments())) {
-      std::string n = "a" + num(i);
-      names[arg] = n;
-      if (auto m = dyn_cast<MemRefType>(arg.getType()))
-        params += ", const evt::Memory<" + cppType(m.getElementType()) + ", " + num(m.getRank()) + "> &" + n;
-      else
-        params += ", int64_t " + n;
-    }
+    std::string name = device.getSymName().str(), params = parameters();
     out.line("// ", name, comment());
     const bool waits = isCuda() && waitsInside(device);
     if (waits)
@@ -65,7 +58,52 @@ public:
     return failed ? DeviceCode{} : DeviceCode{out.take(), mostBytes};
   }
 
+  /// CUDA: `feed_NAME`, the loaders' side of a function that attends; empty if there is none.
+  std::string emitFeed() {
+    auto slice = feedSlice(device);
+    if (!slice)
+      return "";
+    out.line("EVT_FN void feed_", device.getSymName().str(), "(evt::TileRing &ring, evt::TileLoader part, ",
+             parameters(), ") {");
+    feedBlock(device.getBody().front(), *slice);
+    out.line("}");
+    return out.take();
+  }
+
 private:
+  std::string parameters() {
+    std::string params = "evt::Worker &w";
+    for (auto [i, arg] : llvm::enumerate(device.getBody().getArguments())) {
+      std::string n = "a" + num(i);
+      names[arg] = n;
+      if (auto m = dyn_cast<MemRefType>(arg.getType()))
+        params += ", const evt::Memory<" + cppType(m.getElementType()) + ", " + num(m.getRank()) + "> &" + n;
+      else
+        params += ", int64_t " + n;
+    }
+    return params;
+  }
+
+  void feedBlock(Block &block, const llvm::SetVector<Operation *> &slice) {
+    for (Operation &op : block) {
+      if (auto c = dyn_cast<arith::ConstantOp>(op); c && !isa<RankedTensorType>(c.getType()))
+        emitConstant(c);
+      else if (!slice.contains(&op))
+        continue;
+      else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+        openLoop(loop);
+        feedBlock(*loop.getBody(), slice);
+        out.line("}");
+      } else if (auto attend = dyn_cast<ir::AttendOp>(op)) {
+        auto q = cast<RankedTensorType>(attend.getQuery().getType());
+        out.line("evt::tile::feed_attention<", q.getDimSize(0), ", ", q.getDimSize(1), ", ", attend.getPageSlots(),
+                 ", Kernel::layout.tile_stages()>(ring, part, ", cacheOf(attend), ");");
+      } else {
+        emitScalar(&op);
+      }
+    }
+  }
+
   std::string comment() {
     std::string s = "(";
     for (auto [i, a] : llvm::enumerate(device.getArgNames()))
@@ -286,11 +324,17 @@ private:
     return op.getTableDim() ? ", evt::RowDim<" + num(op.getTableDim()) + ">{}" : "";
   }
 
-  /// The next operation of the block that touches tiles.
+  /// The next operation of the block that touches tiles. What was loaded has its array under any shape.
   static Operation *nextOnTiles(Operation *op) {
+    auto isReshaped = [](Operation *op) {
+      while (isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
+        if ((op = op->getOperand(0).getDefiningOp()); isa_and_nonnull<ir::LoadOp>(op))
+          return true;
+      return false;
+    };
     do
       op = op->getNextNode();
-    while (op && (isa<arith::ConstantOp, tensor::EmptyOp>(op) ||
+    while (op && (isa<arith::ConstantOp, tensor::EmptyOp>(op) || isReshaped(op) ||
                   (op->getNumResults() == 1 && op->getResult(0).getType().isIndex())));
     return op;
   }
@@ -390,21 +434,25 @@ private:
     buffers[op.getIndices()] = indices;
   }
 
+  /// What is attended to.
+  std::string cacheOf(ir::AttendOp op) {
+    return name(op.getKeys()) + ", " + name(op.getValues()) + ", " + name(op.getPages()) + ", " + squaresOf(op) +
+           ", {" + name(op.getLayer()) + ", " + name(op.getRequest()) + ", " + name(op.getHead()) + "}, " +
+           name(op.getBegin()) + ", " + name(op.getEnd());
+  }
   void emitAttend(ir::AttendOp op) {
     RankedTensorType q = tileType(op.getQuery());
     std::string query = buffer(op.getQuery()), scales = buffer(op.getScales());
     std::string m = newBuffer(tileType(op.getM())), sum = newBuffer(tileType(op.getSum())),
                 acc = newBuffer(tileType(op.getAcc()));
-    std::string squares = squaresOf(op), scratch;
+    std::string scratch;
     const int64_t outside = bytes; // the warps' parts are merged in it
     if (isCuda())
       scratch = ", " + newBuffer(RankedTensorType::get({8, q.getDimSize(0), q.getDimSize(1) + 4},
                                                        Float32Type::get(op.getContext())));
     out.line("evt::tile::attend<", q.getDimSize(0), ", ", q.getDimSize(1), ", ", op.getPageSlots(),
-             isCuda() ? ", Kernel::layout.lender()" : "", ">(w, ", m, ", ", sum, ", ", acc, ", ", query, ", ", scales,
-             ", ", name(op.getKeys()), ", ", name(op.getValues()), ", ", name(op.getPages()), ", ", squares, ", {",
-             name(op.getLayer()), ", ", name(op.getRequest()), ", ", name(op.getHead()), "}, ", name(op.getBegin()),
-             ", ", name(op.getEnd()), scratch, ");");
+             isCuda() && feedSlice(device) ? ", Kernel::layout.tile_stages()" : "", ">(w, ", m, ", ", sum, ", ", acc,
+             ", ", query, ", ", scales, ", ", cacheOf(op), scratch, ");");
     endStep();
     bytes = outside;
     buffers[op.getM()] = m;
@@ -579,6 +627,11 @@ private:
     buffers[op.getResult()] = b;
   }
 
+  void openLoop(scf::ForOp op) {
+    std::string iv = names[op.getInductionVar()] = fresh("k");
+    out.line("for (int64_t ", iv, " = ", name(op.getLowerBound()), "; ", iv, " < ", name(op.getUpperBound()), "; ", iv,
+             " += ", name(op.getStep()), ") {");
+  }
   void emitFor(scf::ForOp op) {
     SmallVector<std::string> state;
     for (auto [init, arg] : llvm::zip(op.getInitArgs(), op.getRegionIterArgs())) {
@@ -595,10 +648,7 @@ private:
       }
     }
     const int64_t outside = bytes; // what the body allocates is free again after it
-    std::string iv = fresh("k");
-    names[op.getInductionVar()] = iv;
-    out.line("for (int64_t ", iv, " = ", name(op.getLowerBound()), "; ", iv, " < ", name(op.getUpperBound()), "; ", iv,
-             " += ", name(op.getStep()), ") {");
+    openLoop(op);
     emitBlock(*op.getBody());
     // A yielded tile may be computed from another iteration argument, so all are computed before any is replaced.
     Block *outer = current;
@@ -644,20 +694,10 @@ private:
 } // namespace
 
 DeviceCode emitDevice(ir::DeviceOp device, Target target, llvm::function_ref<bool(unsigned)> isImmutable) {
-  return TileCode(device, target, isImmutable).emit();
-}
-
-std::string stagesLent(ir::DeviceOp device) {
-  std::string stages;
-  if (!device.isForeign())
-    device.walk([&](ir::AttendOp op) {
-      auto query = cast<RankedTensorType>(op.getQuery().getType());
-      std::string one = "evt::tile::attention_loan<" + num(query.getDimSize(0)) + ", " + num(query.getDimSize(1)) +
-                        ", " + cppType(query.getElementType()) + ", " + squaresType(op) +
-                        ">(Kernel::layout.lender()).stages";
-      stages = stages.empty() ? one : "evt::most(" + stages + ", " + one + ")";
-    });
-  return stages;
+  DeviceCode code = TileCode(device, target, isImmutable).emit();
+  if (target == Target::cuda && !code.text.empty())
+    code.text += TileCode(device, target, isImmutable).emitFeed();
+  return code;
 }
 
 bool waitsInside(ir::DeviceOp device) {

@@ -20,7 +20,8 @@ struct DeviceCode {
   int64_t tileBytes = 0; // of arrays that are live at the same time
 };
 
-/// The body as a function `EVT_FN void body_NAME(evt::Worker &w, ARGS..., COORDS...)`. Emits a diagnostic when it needs
+/// The body as a function `EVT_FN void body_NAME(evt::Worker &w, ARGS..., COORDS...)`; on CUDA, if it attends to what
+/// loaders can feed (FeedCode.h), `feed_NAME(ring, part, w, ARGS..., COORDS...)`, too. Emits a diagnostic when it needs
 /// something the target does not have. `isImmutable` says of an argument that no task ever writes it.
 DeviceCode emitDevice(ir::DeviceOp device, Target target, llvm::function_ref<bool(unsigned)> isImmutable);
 
@@ -28,9 +29,6 @@ DeviceCode emitDevice(ir::DeviceOp device, Target target, llvm::function_ref<boo
 /// function `EVT_FN bool body_NAME(evt::Worker &w, ARGS..., COORDS..., Waits waits)`, false when the launch was
 /// aborted.
 bool waitsInside(ir::DeviceOp device);
-
-/// On CUDA: how many stages of a ring are lent to a task, as C++ in the kernel's scope; empty if none ever are.
-std::string stagesLent(ir::DeviceOp device);
 
 /// Bytes of tiles beyond which a device function is refused: on the CPU they live on a worker's stack, on CUDA in the
 /// shared memory of a block, of which the kernel's own state takes a part.

@@ -170,11 +170,6 @@ std::string mapList(const GraphCode &graph, const StreamPlan &plan, unsigned k, 
   return list;
 }
 
-void declareCoords(const GraphCode &graph, unsigned k, CodeWriter &out) {
-  for (auto [d, c] : llvm::enumerate(graph.coordList(k)))
-    out.line("[[maybe_unused]] const int64_t ", c, " = task.coord[", d, "];");
-}
-
 /// How many rows of a tile are fetched by the call's tasks.
 std::string fetchedRows(const GraphCode &graph, const StreamPlan &plan, unsigned k) {
   const roles::TiledProduct &product = *plan.calls[k].tiled;

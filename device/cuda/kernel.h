@@ -5,7 +5,6 @@
 #include "device/common/scalar.h"
 #include "device/common/types.h"
 #include "device/cuda/dynamic.h"
-#include "device/cuda/lent.h"
 #include "device/cuda/memory.h"
 #include "device/cuda/pack.h"
 #include "device/cuda/stream.h"
@@ -42,7 +41,7 @@ struct SharedLayout {
     return slots ? Results::slots * compute_warps * fragments * 256 : 0;
   }
   __host__ __device__ constexpr int tiles() const { return tile_ring_bytes() + ring_bytes() + sums_bytes(); }
-  __host__ __device__ constexpr Lender lender() const { return {tile_slots, tile_stage_bytes, tiles()}; }
+  __host__ __device__ constexpr TileStages tile_stages() const { return {tile_slots, tile_stage_bytes}; }
 };
 
 /// Keys whose row values are kept: more than there can be tasks between their waits and their end.
@@ -72,6 +71,8 @@ template <> struct StreamState<0> {};
 ///   Kernel::finish(worker, program, task, …)  by an epilogue warp: ends it
 ///   Kernel::load_weights, ::load_rows(worker, program, task, ring)  by a lane each, for a task on tiles: their part of
 ///                                             its stages, that of the rows after its waits
+///   Kernel::feed(worker, program, task, ring, part) by all lanes of a loader, for a task that is fed through that ring
+///                                             (tile/attend_fed.h)
 ///   Kernel::layout, ::row_pieces, ::collected, ::wait_parts how much of everything there is
 template <class Kernel, class Program, class Launch> struct Block {
   static constexpr SharedLayout layout = Kernel::layout;
@@ -148,7 +149,7 @@ template <class Kernel, class Program, class Launch> struct Block {
     if constexpr (multiplies)
       for (int s = 0; s < layout.tile_slots; ++s) {
         for (auto &full : tiles.full)
-          ptx::barrier_init(ptx::barriers_at(full)[s], 1);
+          ptx::barrier_init(ptx::barriers_at(full)[s], TileRing::arrivals);
         ptx::barrier_init(ptx::barriers_at(tiles.empty)[s], compute_warps);
       }
     ptx::barrier_init_fence();
@@ -206,20 +207,8 @@ template <class Kernel, class Program, class Launch> struct Block {
       }
       if (w.leads())
         w.tasks.say_begun(); // nobody waits for this one's events: it lets control go on
-      if constexpr (multiplies)
-        if (alive && task.lent) {
-          w.lent = tile_ring.at.slot;
-          for (std::uint32_t i = 0; i < task.lent; ++i)
-            tile_ring.receive();
-        }
       if (alive)
         alive = Kernel::execute(w, P, task);
-      if constexpr (multiplies)
-        if (alive && task.lent) {
-          ptx::copy_fence(); // stages are written by the copy engine again
-          for (std::uint32_t i = 0; i < task.lent; ++i)
-            tile_ring.release();
-        }
       if (!alive && w.leads())
         *(volatile std::uint32_t *)&block.dead = 1;
       __syncwarp();
@@ -250,47 +239,55 @@ template <class Kernel, class Program, class Launch> struct Block {
     return true;
   }
 
-  /// Loader `mine`. Of a ring of weights, every so many stages are its own; of a ring of tiles, a part of each.
-  __device__ __forceinline__ void load(int mine) const {
+  /// Loader `mine`: of the ring of weights, every so many stages are its own.
+  __device__ __forceinline__ void load_stream(int mine) const {
     if (threadIdx.x % 32)
       return;
-    [[maybe_unused]] Ring ring{};
-    [[maybe_unused]] int turn = mine; // stages until the next of its own
-    if constexpr (streams) {
-      ring = open_ring();
-      ring.start_loader(mine);
-    }
-    [[maybe_unused]] TileRing tile_ring = open_tile_ring(mine == load_weights ? load_weights : load_rows);
+    int turn = mine; // stages until the next of its own
+    Ring ring = open_ring();
+    ring.start_loader(mine);
     for (;; w.tasks.advance()) {
-      Task &task = w.next_task();
+      const Task &task = w.next_task();
       if (task.call == Task::none)
         break;
-      if constexpr (streams) {
-        if (task.shape) {
-          const int total = (int)(task.steps * task.streams), each = (int)task.streams;
-          const std::uint32_t bytes = task.stage_bytes;
-          // While compute runs tasks that do not stream, the ring fills in any case, and what is in flight is in their
-          // way: every access takes longer, and so does a release, which waits for all that its SM has asked for.
-          const bool calmly = task.is_calm;
-          const char *const *from = stream.feeds + w.tasks.at.slot * layout.fragments;
-          for (; turn < total; turn += loaders)
-            ring.send(from[turn % each] + (std::size_t)(turn / each) * bytes, bytes, calmly);
-          turn -= total;
-        }
-      }
-      if constexpr (multiplies) {
-        if (mine < tile_loaders)
-          tile_ring.lend((int)task.lent);
-        if (mine == load_weights)
-          Kernel::load_weights(w, P, task, tile_ring);
-        else if (mine == load_rows)
-          Kernel::load_rows(w, P, task, tile_ring);
+      if (task.shape) {
+        const int total = (int)(task.steps * task.streams), each = (int)task.streams;
+        const std::uint32_t bytes = task.stage_bytes;
+        // While compute runs tasks that do not stream, the ring fills in any case, and what is in flight is in their
+        // way: every access takes longer, and so does a release, which waits for all that its SM has asked for.
+        const bool calmly = task.is_calm;
+        const char *const *from = stream.feeds + w.tasks.at.slot * layout.fragments;
+        for (; turn < total; turn += loaders)
+          ring.send(from[turn % each] + (std::size_t)(turn / each) * bytes, bytes, calmly);
+        turn -= total;
       }
       w.tasks.say_fed();
       w.tasks.leave();
     }
-    if (multiplies && mine < tile_loaders)
-      tile_ring.settle();
+  }
+  /// Of the ring of tiles, a part of each stage is its own. One lane has the copy engine fill it, or all lanes do.
+  __device__ __forceinline__ void load_tiles(TileLoader mine) const {
+    const bool leads = threadIdx.x % 32 == 0;
+    TileRing ring = open_tile_ring(mine);
+    for (;; w.tasks.advance()) {
+      Task &task = w.next_task();
+      if (task.call == Task::none)
+        break;
+      if (leads) {
+        if (mine == load_weights)
+          Kernel::load_weights(w, P, task, ring);
+        else
+          Kernel::load_rows(w, P, task, ring);
+      }
+      Kernel::feed(w, P, task, ring, mine);
+      __syncwarp();
+      if (leads) {
+        w.tasks.say_fed();
+        w.tasks.leave();
+      }
+    }
+    if (leads)
+      ring.settle();
   }
 
   __device__ __forceinline__ void finish() const {
@@ -351,8 +348,12 @@ template <class Kernel, class Program, class Launch> __device__ __forceinline__ 
     if (warp == control_warp)
       roles.control();
     if constexpr (B::feeding > 0)
-      if (warp >= loader_first && warp < loader_first + B::feeding)
-        roles.load(warp - loader_first);
+      if (const int loader = warp - loader_first; loader >= 0 && loader < B::feeding) {
+        if constexpr (B::streams)
+          roles.load_stream(loader);
+        else
+          roles.load_tiles((TileLoader)loader);
+      }
     if constexpr (B::streams)
       if (warp >= epilogue_first)
         roles.finish();

@@ -153,6 +153,10 @@ __device__ __forceinline__ void barrier_init_fence() {
 __device__ __forceinline__ void barrier_arrive(Barrier barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier.address) : "memory");
 }
+/// `count` times.
+__device__ __forceinline__ void barrier_arrive(Barrier barrier, int count) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(barrier.address), "r"(count) : "memory");
+}
 /// Arrives, and lets the phase end only when `bytes` more have been copied.
 __device__ __forceinline__ void barrier_expect(Barrier barrier, std::uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier.address), "r"(bytes) : "memory");
@@ -267,6 +271,14 @@ __device__ __forceinline__ uint4 load_shared(std::uint32_t address) {
   return v;
 }
 
+__device__ __forceinline__ void store_shared(std::uint32_t address, std::uint32_t v) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(v) : "memory");
+}
+__device__ __forceinline__ std::uint32_t load_shared_byte(std::uint32_t address) {
+  std::uint32_t v;
+  asm volatile("ld.shared.u8 %0, [%1];" : "=r"(v) : "r"(address));
+  return v;
+}
 __device__ __forceinline__ float load_shared_float(std::uint32_t address) {
   float v;
   asm volatile("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(address));
@@ -279,12 +291,38 @@ __device__ __forceinline__ float load_shared_float(std::uint32_t address) {
 __device__ __forceinline__ void copy_piece(std::uint32_t to, const void *from, bool is_there) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? 16 : 0) : "memory");
 }
+/// The same from row `row`, `stride` bytes each; zeros if that is negative. In as few instructions as can be.
+__device__ __forceinline__ void copy_piece_of(std::uint32_t to, const char *rows, int row, std::uint32_t stride) {
+  asm volatile("{\n"
+               ".reg .pred none;\n"
+               ".reg .u64 from;\n"
+               "setp.lt.s32 none, %2, 0;\n"
+               "mad.wide.u32 from, %2, %3, %1;\n"
+               "cp.async.cg.shared.global [%0], [from], 16, none;\n"
+               "}\n" ::"r"(to),
+               "l"(rows), "r"(row), "r"(stride)
+               : "memory");
+}
+/// The same; zeros unless `index` < `count`.
+__device__ __forceinline__ void copy_piece_below(std::uint32_t to, const char *from, int index, int count) {
+  asm volatile("{\n"
+               ".reg .pred none;\n"
+               "setp.ge.s32 none, %2, %3;\n"
+               "cp.async.cg.shared.global [%0], [%1], 16, none;\n"
+               "}\n" ::"r"(to),
+               "l"(from), "r"(index), "r"(count)
+               : "memory");
+}
 /// 4 bytes.
 __device__ __forceinline__ void copy_word(std::uint32_t to, const void *from, bool is_there) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(is_there ? 4 : 0) : "memory");
 }
 /// Ends a group of this thread's copies.
 __device__ __forceinline__ void end_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/// Arrives at a barrier when this thread's copies so far are there.
+__device__ __forceinline__ void arrive_when_copied(Barrier barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier.address) : "memory");
+}
 /// Until all of this thread's groups but the last `Groups` are there.
 template <int Groups> __device__ __forceinline__ void await_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Groups) : "memory");

@@ -38,6 +38,11 @@ __device__ __forceinline__ const TensorMap *tensor_maps(const evt_cuda_launch *l
 
 //===-- the ring --------------------------------------------------------------------------------------------------===//
 
+/// A ring of tiles; 0 slots: there is none.
+struct TileStages {
+  int slots, bytes;
+};
+
 inline constexpr int tile_loaders = 2;
 enum TileLoader { load_weights, load_rows };
 
@@ -52,30 +57,50 @@ struct TileRing : StageRing<ptx::Sync> {
   int stage_bytes;
   const volatile std::uint32_t *dead; // compute has stopped taking stages: the launch is being aborted
   std::uint32_t sent;                 // loader: stages
+  bool was_fed;                       // loader: by ordinary copies, since the last of the copy engine
+  static constexpr int arrivals =
+      33; // of a loader, at `full`: where all lanes copy, those copies' and the first lane's
 
   /// Loader, one lane: its part of `count` stages, `bytes` each; `fill(to, arrived, i)` issues the copies of one. A
   /// task without products has one stage with nothing in it.
   template <class Fill> __device__ __forceinline__ void send(int count, std::uint32_t bytes, Fill fill) {
-    if (!count)
-      return lend(1);
+    if (!count && await_empty()) {
+      ptx::barrier_arrive(full[at.slot], arrivals);
+      at.advance(slots);
+      ++sent;
+    }
     for (int i = 0; i < count; ++i) {
       if (!await_empty())
         return;
+      if (was_fed)
+        ptx::copy_fence(); // what lanes wrote, the copy engine overwrites
+      was_fed = false;
+      ptx::barrier_arrive(full[at.slot], arrivals - 1);
       ptx::barrier_expect(full[at.slot], bytes);
       fill(address + (std::uint32_t)(at.slot * stage_bytes), full[at.slot], i);
       at.advance(slots);
       ++sent;
     }
   }
-  /// Loader, the same lane: its part of stages with nothing in them.
-  __device__ __forceinline__ void lend(int count) {
-    for (int i = 0; i < count; ++i) {
-      if (!await_empty())
-        return;
+  /// Loader, all lanes of its warp: lanes have seen what the first of them did.
+  __device__ __forceinline__ void gather() {
+    move(at.slot);
+    move(at.round);
+    move(sent);
+  }
+  /// Loader, all lanes: the next stage, once it is free. Its part is there when all lanes' copies since then are, and
+  /// what was stored before the warp met.
+  __device__ __forceinline__ bool begin_feed(std::uint32_t &stage) {
+    stage = address + (std::uint32_t)(at.slot * stage_bytes);
+    return __all_sync(~0u, await_empty());
+  }
+  __device__ __forceinline__ void end_feed(bool leads) {
+    ptx::arrive_when_copied(full[at.slot]);
+    if (leads)
       ptx::barrier_arrive(full[at.slot]);
-      at.advance(slots);
-      ++sent;
-    }
+    at.advance(slots);
+    ++sent;
+    was_fed = true;
   }
   /// False when nobody reads any more.
   __device__ __forceinline__ bool await_empty() const {
@@ -159,6 +184,15 @@ template <bool Dynamic, class Waits> __device__ __forceinline__ void pass_ahead(
       task.skipped = 1;
   }
   ptx::copy_fence();
+}
+
+/// A loader, all lanes, before it feeds a task: its waits.
+template <bool Dynamic, class Waits>
+__device__ __forceinline__ void begin_feeding(Worker &w, Task &task, TileRing &ring, Waits waits) {
+  if (threadIdx.x % 32 == 0)
+    pass_ahead<Dynamic>(w, task, waits);
+  __syncwarp();
+  ring.gather();
 }
 
 //===-- compute ---------------------------------------------------------------------------------------------------===//

@@ -49,7 +49,6 @@ struct Task {
   std::uint32_t steps, streams, stage_bytes; // streams: the loader's stages
   std::uint32_t finisher;                    // streams: the epilogue warp that ends it
   std::uint32_t is_calm;                     // streams: it is loaded while a task runs that does not
-  std::uint32_t lent;                        // does not stream: stages of the ring that are its own (lent.h)
   std::uint32_t skipped;                     // the launch is being aborted: nobody ends it
   std::int64_t index;
   std::int64_t coord[max_coords]; // iterations, then grid coordinates
@@ -188,7 +187,6 @@ public:
   Collected collected;
   TaskRing<ptx::Sync, BlockState::slots> tasks;
   TileRing *tile_ring = nullptr; // of compute
-  int lent = 0;                  // compute: the first of the stages that are lent to the task
 
   __device__ bool aborted() const { return ptx::load_relaxed(launch->abort) != EVT_ABORT_NONE; }
 
@@ -212,7 +210,7 @@ public:
   /// was aborted. What this thread
   /// has seen complete stays so, and is not asked for again: asking takes as long as a small task.
   __device__ bool wait(std::uint32_t event, const Counter *counters, std::int64_t element, std::uint32_t count) {
-    const Counter *&seen = block->seen[event % BlockState::remembered];
+    const Counter *&seen = block->seen[(event + 5 * (std::uint32_t)element) % BlockState::remembered];
     if (seen == counters + element)
       return true;
     if (ptx::load_acquire(&counters[element].value) < count &&
@@ -293,15 +291,13 @@ public:
   }
   __device__ void decodes(std::uint32_t) const {}
 
-  /// Gives a task, and so many stages of the ring, to the compute warps; false when the launch was aborted.
-  template <int Lent = 0, class... Coords>
-  __device__ bool hand_over(std::uint32_t call, std::int64_t index, Coords... coords) {
+  /// Gives a task to the compute warps; false when the launch was aborted.
+  template <class... Coords> __device__ bool hand_over(std::uint32_t call, std::int64_t index, Coords... coords) {
     tasks.enter(tasks.begun, ahead_of_compute);
     __syncwarp(); // a lane that has not looked yet would wait for the round after this one
     if (threadIdx.x % 32 == 0) {
       Task &task = describe(call, index, coords...);
       task.shape = 0;
-      task.lent = Lent;
       tasks.hand_over();
     }
     stages_since = 0;
@@ -344,8 +340,7 @@ public:
     __syncwarp();
     const Cursor place = tasks.at;
     if (threadIdx.x % 32 == 0) {
-      Task &task = describe(call, index, coords...);
-      task.shape = task.lent = 0;
+      describe(call, index, coords...).shape = 0;
       tasks.hand_over();
     }
     const bool goes_on = leave();

@@ -169,9 +169,9 @@ protected:
 
   struct Devices : Products {
     Made embed, angles;
-    std::optional<Made> remember;          // few tokens: a part of angles
-    std::optional<Made> query, key, value; // few tokens: a product each, which ends with the rotation
-    std::optional<Made> rotate, append;    // many: rotations of queries, and of keys with their storing and the values'
+    std::optional<Made> remember;                         // few tokens: a part of angles
+    std::optional<Made> query, key, value;                // few tokens: a product each, which ends with the rotation
+    std::optional<Made> rotate, appendKeys, appendValues; // many: heads, rotated and stored
     Made attend;
     std::optional<Made> merge;
     std::optional<Made> attendRuns, attendEights; // many: of long runs; of short ones, 8 tokens at a time
@@ -404,37 +404,37 @@ protected:
     });
   }
 
-  /// Many tokens: after one product for all heads, tasks that rotate a few tokens of a head.
+  /// Many tokens: after one product for all heads, tasks that rotate and store a few tokens of a head.
   void makeRotations(const Way &way, Devices &made) {
     const std::string &w = way.prefix;
-    auto rotation = [&](const std::string &kind) {
-      const bool isQuery = kind == "rotate";
-      const std::string norm = isQuery ? "q_norm" : "k_norm", squares = isQuery ? w + "q_squares" : "key_squares";
-      const std::string target = isQuery ? w + "q" : "keys";
-      std::vector<std::string> memories = {"wide_qkv", w + "cosines", w + "sines", target};
-      if (!isQuery)
-        memories.insert(memories.end(), {"values", "slots"});
-      if (model.hasQkNorm)
+    auto rotation = [&](const std::string &kind, const std::string &target, const std::string &norm,
+                        const std::string &squares, int64_t firstHead) {
+      const bool isCached = !norm.starts_with("q"), turns = !norm.empty(), hasNorm = turns && model.hasQkNorm;
+      std::vector<std::string> memories = {"wide_qkv", target};
+      if (turns)
+        memories.insert(memories.end(), {w + "cosines", w + "sines"});
+      if (isCached)
+        memories.push_back("slots");
+      if (hasNorm)
         memories.insert(memories.end(), {norm, squares});
-      return make(w + kind, memories, true, {"i", "n"}, [&, isQuery, norm, squares, target](TileScope &s) {
-        Index token = s["i"] * rotatedTokens, n = s["n"], layer = s["layer"];
-        Index column = (isQuery ? n : n + model.heads) * head;
-        TileScope::HeadRotation how{s["wide_qkv"], s[target], {}, s[w + "cosines"], s[w + "sines"], {}, {},
-                                    rotatedTokens, head};
-        if (!isQuery)
+      return make(w + kind, memories, true, {"i", "n"}, [=, this](TileScope &s) {
+        TileScope::HeadRotation how{s["wide_qkv"], s[target], {}, {}, {}, {}, {}, rotatedTokens, head};
+        if (turns) {
+          how.cosines = s[w + "cosines"];
+          how.sines = s[w + "sines"];
+        }
+        if (isCached)
           how.slots = s["slots"];
-        if (model.hasQkNorm) {
+        if (hasNorm) {
           how.weights = s[norm];
           how.squares = s[squares];
         }
-        s.rotateHead(how, token, column, layer, n);
-        if (!isQuery)
-          s.rotateHead({s["wide_qkv"], s["values"], s["slots"], {}, {}, {}, {}, rotatedTokens, head}, token,
-                       column + model.kvHeads * head, layer, n);
+        s.rotateHead(how, s["i"] * rotatedTokens, (s["n"] + firstHead) * head, s["layer"], s["n"]);
       });
     };
-    made.rotate = rotation("rotate");
-    made.append = rotation("append");
+    made.rotate = rotation("rotate", w + "q", "q_norm", w + "q_squares", 0);
+    made.appendKeys = rotation("append_keys", "keys", "k_norm", "key_squares", model.heads);
+    made.appendValues = rotation("append_values", "values", "", "", model.heads + model.kvHeads);
   }
 
   /// The query heads that share key/value head h, and what their scores are multiplied with.

@@ -153,7 +153,7 @@ private:
       event(g, w + "attended", {layers, sizes.tokens, model.kvHeads}, splits);
       event(g, w + "merged", {layers, sizes.tiles}, sizes.tokens * model.kvHeads);
     } else {
-      event(g, w + "rotated", {layers, model.kvHeads}, ceildiv(sizes.tokens, rotatedTokens) * (group + 1));
+      event(g, w + "rotated", {layers, model.kvHeads}, ceildiv(sizes.tokens, rotatedTokens) * (group + 2));
       event(g, w + "attended", {layers, sizes.tiles},
             Count::grouped(runTiles(sizes), way.tokens / runTile(), 1, model.kvHeads));
       event(g, w + "merged", {layers, sizes.singleTiles}, Count::grouped(sizes.singles, way.tokens, 1, model.kvHeads));
@@ -283,7 +283,8 @@ private:
             layer);
       };
       rotation(*made.rotate, model.heads, group);
-      rotation(*made.append, model.kvHeads, 1);
+      rotation(*made.appendKeys, model.kvHeads, 1);
+      rotation(*made.appendValues, model.kvHeads, 1);
       // A request's earlier tokens may be in any tile: all keys of the head are waited for.
       auto attention = [&](const Made &device, Index count, Event done, int64_t each) {
         call(
@@ -294,9 +295,10 @@ private:
             },
             layer);
       };
+      // The longest tasks first: those of runs, where there are any.
+      attention(*made.attendRuns, runTiles(sizes), events.at(w + "attended"), way.tokens / runTile());
       attention(made.attend, sizes.singles, merged, way.tokens);
       attention(*made.attendEights, sizes.groups, events.at("deep_merged"), promptTokens.tokens / 8);
-      attention(*made.attendRuns, runTiles(sizes), events.at(w + "attended"), way.tokens / runTile());
       productCalls(g, way, made, sizes.narrow.tiles, layers, layer);
       productCalls(g, promptTokens, *made.prompt, sizes.deep.tiles, layers, layer);
       return;

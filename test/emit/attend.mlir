@@ -1,10 +1,12 @@
 // Attention on a GPU fetches keys and values by 16 bytes, so a launch asks that they begin there.
 // RUN: %evt show --target cuda --stage manifest %s > %t.json
 // RUN: /usr/bin/python3 -c "import json; m = json.load(open('%t.json')); align = {a['name']: a['align'] for a in m['arguments']}; assert align['keys'] == align['values'] == 16 and align['scales'] == 4, align"
-// Its tasks borrow stages of the ring of tiles, if there is one that has enough of them.
+// Loaders know which positions are attended to, and feed them where there is a ring of tiles with room for them.
 // RUN: %evt show --target cuda --stage source %s | FileCheck %s
-// CHECK: evt::tile::attend<4, 64, 16, Kernel::layout.lender()>(w
-// CHECK: hand_over<evt::tile::attention_loan<4, 64, evt::bf16, evt::tile::NoSquares>(Kernel::layout.lender()).stages>(0, linear_0
+// CHECK: evt::tile::attend<4, 64, 16, Kernel::layout.tile_stages()>(w
+// CHECK: void feed_attends(evt::TileRing &ring, evt::TileLoader part, evt::Worker &w,
+// CHECK-NEXT: evt::tile::feed_attention<4, 64, 16, Kernel::layout.tile_stages()>(ring, part, a2, a3, a4, evt::tile::NoSquares{}, {INT64_C(0), a6, a7}, INT64_C(0), INT64_C(9));
+// CHECK-NEXT: }
 
 evt.device @attends(%q: memref<?x4x64xbf16>, %scales: memref<4xf32>, %keys: memref<1x?x2x64xbf16>,
                     %values: memref<1x?x2x64xbf16>, %pages: memref<?x?xi32>, %o: memref<?x2x4x64xf32>) grid(%t, %h) {

@@ -1,7 +1,7 @@
 // Attention of a few query rows over a range of positions in a paged cache (evt.attend), as a softmax in parts, by all
 // compute threads.
 //
-// Up to 8 rows on the tensor cores: attend_blocks.h, or attend_staged.h where a ring has memory to lend. More: warps
+// Up to 8 rows on the tensor cores: attend_blocks.h, or attend_fed.h where there is a ring for it. More: warps
 // take blocks of 16 positions in turn; each keeps a softmax of its own, and in the end these are merged in the warps'
 // order. Keys and values go from memory to registers, as fragments of the tensor cores: which columns a fragment's
 // columns stand for is free, as long as both operands agree, so they are chosen such that a lane's part is 16 bytes.
@@ -21,7 +21,7 @@
 #include "device/cuda/memory.h"
 #include "device/cuda/ptx.h"
 #include "device/cuda/tile/attend_blocks.h"
-#include "device/cuda/tile/attend_staged.h"
+#include "device/cuda/tile/attend_fed.h"
 
 namespace evt::tile {
 
@@ -193,9 +193,9 @@ template <int R, int D> __device__ inline float *part_of(float *scratch, int war
 
 } // namespace detail
 
-/// `scratch` has room for 8 x R x (D + 4), and the task has borrowed `From` what attention_loan says. All compute
-/// threads; results are there for all after the next barrier.
-template <std::int64_t R, std::int64_t D, std::int64_t Page, Lender From = Lender{}, class T, class S>
+/// `scratch` has room for 8 x R x (D + 4). Loaders feed what `Stages` have room for. All compute threads; results are
+/// there for all after the next barrier.
+template <std::int64_t R, std::int64_t D, std::int64_t Page, TileStages Stages = TileStages{}, class T, class S>
 __device__ inline void attend(Worker &w, float *m, float *sum, float *acc, const T *query, const float *scales,
                               const Memory<T, 4> &keys, const Memory<T, 4> &values,
                               const Memory<std::int32_t, 2> &pages, const S &squares, const CacheRow &at,
@@ -227,11 +227,8 @@ __device__ inline void attend(Worker &w, float *m, float *sum, float *acc, const
         sum[row] = total;
       }
     };
-    constexpr Loan loan = attention_loan<R, D, T, S>(From);
-    if constexpr (loan.stages > 0) {
-      StagedAttention<R, D, Page, T, S> blocks(keys, values, pages, squares, at, begin, end,
-                                               lent_room<From, loan>(w, warp));
-      blocks.run(piece, scale, squares, scratch, store);
+    if constexpr (is_fed<R, D, T, S>(Stages)) {
+      attend_fed<R, D, T>(*w.tile_ring, thread, begin, end, piece, scale, squares, scratch, store);
     } else {
       using Blocks = BlockAttention<R, D, Page, T, S>;
       Blocks blocks(keys, values, pages, squares, at, begin, end, end - begin, 1, Blocks::all);

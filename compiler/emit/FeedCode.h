@@ -1,0 +1,24 @@
+// CUDA: what loaders run of a device function that attends to a cache (device/cuda/tile/attend_fed.h): the indices that
+// say which positions, and the loops around.
+#pragma once
+
+#include "GraphCode.h"
+#include "StreamCode.h"
+
+#include "llvm/ADT/SetVector.h"
+
+#include <optional>
+
+namespace evt::emit {
+
+/// The operations that the attention of a device function knows its positions from, and the loops that it is in.
+/// Nothing if it has none, or if that takes more than indices and tables which no operation of the function writes.
+std::optional<llvm::SetVector<mlir::Operation *>> feedSlice(ir::DeviceOp device);
+
+/// Whether loaders feed the tasks of a call, where the kernel's ring has room.
+bool isFed(const StreamPlan &plan, ir::CallOp call, unsigned k);
+
+/// `feed_K`: the loaders' part of a task.
+void emitFeeds(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out);
+
+} // namespace evt::emit

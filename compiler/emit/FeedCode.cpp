@@ -76,14 +76,18 @@ std::optional<llvm::SetVector<Operation *>> feedSlice(ir::DeviceOp device) {
   return std::move(slice.operations);
 }
 
-bool isFed(const StreamPlan &plan, ir::CallOp call, unsigned k) {
-  return plan.tiles() && plan.calls[k].form == TaskForm::handedOver && feedSlice(ir::calleeOf(call));
+bool isFed(const GraphCode &graph, const StreamPlan &plan, unsigned k) {
+  return plan.tiles() && plan.calls[k].form == TaskForm::handedOver &&
+         feedSlice(ir::calleeOf(graph.signature.calls[k]));
+}
+bool isTold(const GraphCode &graph, const StreamPlan &plan, unsigned k) {
+  return isFed(graph, plan, k) && !plan.completed(graph)[k];
 }
 
 void emitFeeds(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out) {
   for (unsigned k = 0; k < plan.calls.size(); ++k) {
     ir::CallOp call = graph.signature.calls[k];
-    if (!isFed(plan, call, k))
+    if (!isFed(graph, plan, k))
       continue;
     out.line("// ", graph.signature.callName(k), ": what it attends to, by all lanes of each loader");
     out.line("EVT_FORCED void feed_", k,
@@ -92,6 +96,13 @@ void emitFeeds(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out) 
     out.line("evt::begin_feeding<dynamic>(w, task, ring, [&](auto &ahead) { return waits_", k, "(ahead, P",
              graph.coordNames(k), "); });");
     out.line("feed_", call.getCallee().str(), "(ring, part, w", argumentList(graph, k), ");");
+    out.line("}");
+    if (!isTold(graph, plan, k))
+      continue;
+    out.line("EVT_FORCED void tell_", k, "(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");
+    declareCoords(graph, k, out);
+    out.line("evt::tell_task(w, task, P.c", k, "_first + task.index, [&] { evt::Polling use{w}; notifies_", k,
+             "(use, P", graph.coordNames(k), "); });");
     out.line("}");
   }
 }

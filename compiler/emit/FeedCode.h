@@ -16,9 +16,13 @@ namespace evt::emit {
 std::optional<llvm::SetVector<mlir::Operation *>> feedSlice(ir::DeviceOp device);
 
 /// Whether loaders feed the tasks of a call, where the kernel's ring has room.
-bool isFed(const StreamPlan &plan, ir::CallOp call, unsigned k);
+bool isFed(const GraphCode &graph, const StreamPlan &plan, unsigned k);
 
-/// `feed_K`: the loaders' part of a task.
+/// Whether a warp of its own notifies for a task of the call, while compute runs the next: one that loaders feed ends
+/// with much on its way to its SM, and a release waits for all of that.
+bool isTold(const GraphCode &graph, const StreamPlan &plan, unsigned k);
+
+/// `feed_K` and `tell_K`: the parts of a task that are the loaders' and the teller's.
 void emitFeeds(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out);
 
 } // namespace evt::emit

@@ -478,6 +478,10 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
   out.line("static constexpr int collected = ", collected, ", row_pieces = ", streams.rowPieces(),
            ", wait_parts = ", streams.early.waitParts(), ";");
   out.line("static constexpr evt::SharedLayout layout", layout, ";");
+  bool tells = false;
+  for (unsigned k = 0; k < s.calls.size(); ++k)
+    tells |= isTold(graph, streams, k);
+  out.line("static constexpr bool tells = ", tells ? "!dynamic && layout.tile_slots > 0" : "false", ";");
   out.line("static __device__ __forceinline__ void schedule(evt::DynamicWorker &w, const Program &P) {");
   out.line("if constexpr (Schedule == EVT_STATIC) run_static(w, P);");
   out.line("else if constexpr (Schedule == EVT_TICKET) run_ticket(w, P);");
@@ -508,8 +512,15 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
     out.line("static __device__ __forceinline__ void feed(evt::DynamicWorker &w, const Program &P, evt::Task &task, "
              "evt::TileRing &ring, evt::TileLoader part) {");
     out.line("switch (task.call) {");
-    cases([&](unsigned k) { return isFed(streams, s.calls[k], k); },
+    cases([&](unsigned k) { return isFed(graph, streams, k); },
           [](const std::string &k) { return "return feed_" + k + "(w, P, task, ring, part);"; });
+    out.line("}");
+    out.line("}");
+    out.line("static __device__ __forceinline__ void tell(evt::DynamicWorker &w, const Program &P, const evt::Task "
+             "&task) {");
+    out.line("switch (task.call) {");
+    cases([&](unsigned k) { return isTold(graph, streams, k); },
+          [](const std::string &k) { return "return tell_" + k + "(w, P, task);"; });
     out.line("}");
     out.line("}");
   }

@@ -1,5 +1,6 @@
 #include "ScheduleCode.h"
 
+#include "FeedCode.h"
 #include "StreamCode.h"
 #include "TileCode.h"
 #include "TiledCode.h"
@@ -156,6 +157,7 @@ std::string notifiesBy(const GraphCode &graph, unsigned k) {
 void emitHandedTask(const GraphCode &graph, unsigned k, const std::string &groups, const std::string &args,
                     std::optional<Join> join, CodeWriter &out) {
   ir::CallOp op = graph.signature.calls[k];
+  const bool isTold = !join && feedSlice(ir::calleeOf(op)); // by another warp, where loaders feed it
   std::string list = graph.coordNames(k), body = "body_" + op.getCallee().str() + "(w" + args;
   out.line("template <class Use> EVT_FORCED bool task_", k, "(Use &use, const Program &P", groups, graph.coordParams(k),
            ") {");
@@ -163,7 +165,7 @@ void emitHandedTask(const GraphCode &graph, unsigned k, const std::string &group
   out.line("}");
   out.line("EVT_FN inline bool execute_", k, "(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");
   declareCoords(graph, k, out);
-  out.line("return evt::run_", join ? "joining_" : "", "task<dynamic>(");
+  out.line("return evt::run_", join ? "joining_" : "", "task<dynamic", isTold ? ", Kernel::tells" : "", ">(");
   out.line("    w, task, P.c", k, "_first + task.index,");
   out.line("    [&] { evt::Polling use{w}; return waits_", k, "(use, P", list, "); },");
   if (waitsInside(ir::calleeOf(op)))

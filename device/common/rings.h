@@ -127,9 +127,10 @@ template <class Sync> struct ResultRing {
 //===-- tasks: control to every role ------------------------------------------------------------------------------===//
 
 /// All roles walk the same tasks, each at its own pace. `full` counts control's arrival, `empty` one of each role's
-/// thread (or warp), `begun` the thread that passed the task's waits, `fed` each loader.
+/// thread (or warp), `begun` the thread that passed the task's waits, `fed` each loader, `done` the thread that leads
+/// compute, where another role tells of what it has done.
 template <class Sync, int Slots> struct TaskRing {
-  typename Sync::Barriers full, empty, begun, fed;
+  typename Sync::Barriers full, empty, begun, fed, done;
   Cursor at;
   bool has_wrapped = false;
 
@@ -160,6 +161,8 @@ template <class Sync, int Slots> struct TaskRing {
   EVT_INLINE void say_begun() const { Sync::arrive(begun[at.slot]); }
   EVT_INLINE void await_begun() const { Sync::wait(begun[at.slot], at.round); }
   EVT_INLINE void say_fed() const { Sync::arrive(fed[at.slot]); }
+  EVT_INLINE void say_done() const { Sync::arrive(done[at.slot]); }
+  EVT_INLINE void await_done() const { Sync::wait(done[at.slot], at.round); }
 };
 
 } // namespace evt

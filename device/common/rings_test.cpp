@@ -71,8 +71,8 @@ public:
   Model(unsigned seed, int count, int slots, int in_flight)
       : slots(slots), in_flight(in_flight), random(seed), full(slots, 2), empty(slots, computers),
         sums_full(result_slots, computers), sums_empty(result_slots, 1), tasks_full(task_slots, 1),
-        tasks_empty(task_slots, computers + loaders + finishers), begun(task_slots, 1), fed(task_slots, loaders),
-        stage_memory((size_t)(slots * words)), sums((size_t)(result_slots * computers)) {
+        tasks_empty(task_slots, computers + loaders + finishers + 1), begun(task_slots, 1), fed(task_slots, loaders),
+        done(task_slots, 1), stage_memory((size_t)(slots * words)), sums((size_t)(result_slots * computers)) {
     for (int t = 0; t < count; ++t)
       plan.push_back({false, t, random() % 4 ? 1 + (int)(random() % 7) : 0, 0});
     for (auto &p : loader_at)
@@ -88,6 +88,7 @@ public:
       roles.emplace_back([&, c] { compute(c); });
     for (int f = 0; f < finishers; ++f)
       roles.emplace_back([&, f] { finish(f); });
+    roles.emplace_back([&] { tell(); });
     std::thread engine([&] { copy(); });
     for (std::thread &t : roles)
       t.join();
@@ -104,7 +105,9 @@ private:
   using Tasks = TaskRing<HostSync, task_slots>;
   using Stages = StageRing<HostSync>;
   using Results = ResultRing<HostSync>;
-  Tasks open_tasks() const { return {tasks_full.view(), tasks_empty.view(), begun.view(), fed.view(), {}, false}; }
+  Tasks open_tasks() const {
+    return {tasks_full.view(), tasks_empty.view(), begun.view(), fed.view(), done.view(), {}, false};
+  }
   Stages open_stages() const { return {full.view(), empty.view(), slots, in_flight, {}, {}, 0}; }
   Results open_results() const { return {sums_full.view(), sums_empty.view(), {}}; }
 
@@ -178,6 +181,8 @@ private:
         dawdle(mine);
         waits_passed[ring.at.slot] = item.number;
         ring.say_begun();
+        done_with[ring.at.slot] = item.number;
+        ring.say_done();
       }
       ring.leave();
       if (!item.stages)
@@ -227,6 +232,23 @@ private:
     }
   }
 
+  void tell() {
+    std::mt19937 mine(2000);
+    Tasks ring = open_tasks();
+    for (;; ring.advance()) {
+      ring.await();
+      if (failed || items[ring.at.slot].ends)
+        return;
+      const Item item = items[ring.at.slot];
+      if (!item.stages) { // not of every task
+        dawdle(mine);
+        ring.await_done();
+        expect(done_with[ring.at.slot] == item.number, "a task is told of before it is done");
+      }
+      ring.leave();
+    }
+  }
+
   // The copy engine: what was started ends later, in any order.
   struct Copy {
     int slot, task, stage;
@@ -264,10 +286,10 @@ private:
 
   const int slots, in_flight;
   std::mt19937 random;
-  Array full, empty, sums_full, sums_empty, tasks_full, tasks_empty, begun, fed;
+  Array full, empty, sums_full, sums_empty, tasks_full, tasks_empty, begun, fed, done;
   std::vector<int> stage_memory, sums;
   Item items[task_slots];
-  int waits_passed[task_slots] = {};
+  int waits_passed[task_slots] = {}, done_with[task_slots] = {};
   std::vector<Item> plan;
   std::atomic<int> loader_at[loaders], finished{0};
   std::atomic<bool> over{false};

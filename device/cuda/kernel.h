@@ -73,11 +73,14 @@ template <> struct StreamState<0> {};
 ///                                             its stages, that of the rows after its waits
 ///   Kernel::feed(worker, program, task, ring, part) by all lanes of a loader, for a task that is fed through that ring
 ///                                             (tile/attend_fed.h)
-///   Kernel::layout, ::row_pieces, ::collected, ::wait_parts how much of everything there is
+///   Kernel::tell(worker, program, task)       by a thread, if Kernel::tells: the notifies of tasks that leave them to
+///   it Kernel::layout, ::row_pieces, ::collected, ::wait_parts how much of everything there is
 template <class Kernel, class Program, class Launch> struct Block {
   static constexpr SharedLayout layout = Kernel::layout;
   static constexpr bool streams = layout.slots > 0, multiplies = layout.tile_slots > 0;
   static constexpr int feeding = streams ? loaders : multiplies ? tile_loaders : 0; // warps that load
+  static constexpr bool tells = Kernel::tells;
+  static_assert(!tells || loader_first + feeding <= teller_warp);
   static_assert(layout.slots <= SharedLayout::most_slots);
   static_assert(!streams || rounds_stay_apart(layout.slots, layout.in_flight, loaders));
   using State = StreamState<streams ? layout.fragments : 0>;
@@ -126,15 +129,18 @@ template <class Kernel, class Program, class Launch> struct Block {
 
   __device__ __forceinline__ static void init(BlockState &block, State &stream, Tiles &tiles) {
     block.dead = block.records = block.reports = 0;
-    for (const Counter *&seen : block.seen)
-      seen = nullptr;
+    for (auto &of_event : block.seen)
+      for (const Counter *&seen : of_event)
+        seen = nullptr;
     for (Owed &owed : block.owed)
       owed = {nullptr, 0};
     for (int s = 0; s < BlockState::slots; ++s) {
       ptx::barrier_init(ptx::barriers_at(block.full)[s], 1);
-      ptx::barrier_init(ptx::barriers_at(block.empty)[s], compute_warps + feeding + (streams ? epilogue_warps : 0));
+      ptx::barrier_init(ptx::barriers_at(block.empty)[s],
+                        compute_warps + feeding + (streams ? epilogue_warps : 0) + (tells ? 1 : 0));
       ptx::barrier_init(ptx::barriers_at(block.begun)[s], 1);
       ptx::barrier_init(ptx::barriers_at(block.fed)[s], feeding ? feeding : 1);
+      ptx::barrier_init(ptx::barriers_at(block.done)[s], 1);
     }
     if constexpr (streams) {
       for (int s = 0; s < layout.slots; ++s) {
@@ -209,8 +215,14 @@ template <class Kernel, class Program, class Launch> struct Block {
         w.tasks.say_begun(); // nobody waits for this one's events: it lets control go on
       if (alive)
         alive = Kernel::execute(w, P, task);
-      if (!alive && w.leads())
-        *(volatile std::uint32_t *)&block.dead = 1;
+      if (w.leads()) {
+        if (!alive) {
+          task.skipped = 1;
+          *(volatile std::uint32_t *)&block.dead = 1;
+        }
+        if constexpr (tells)
+          w.tasks.say_done();
+      }
       __syncwarp();
       if (leads_warp)
         w.tasks.leave();
@@ -290,6 +302,20 @@ template <class Kernel, class Program, class Launch> struct Block {
       ring.settle();
   }
 
+  /// Tells of tasks that compute has done: a release waits for all that its SM has asked for, which is most of the time
+  /// a good part of the ring, and compute has other tasks to run meanwhile.
+  __device__ __forceinline__ void tell() const {
+    if (threadIdx.x % 32)
+      return;
+    for (;; w.tasks.advance()) {
+      const Task &task = w.next_task();
+      if (task.call == Task::none)
+        break;
+      Kernel::tell(w, P, task);
+      w.tasks.leave();
+    }
+  }
+
   __device__ __forceinline__ void finish() const {
     Results results = open_results();
     const std::uint32_t mine = threadIdx.x / 32 - epilogue_first;
@@ -357,6 +383,9 @@ template <class Kernel, class Program, class Launch> __device__ __forceinline__ 
     if constexpr (B::streams)
       if (warp >= epilogue_first)
         roles.finish();
+    if constexpr (B::tells)
+      if (warp == teller_warp)
+        roles.tell();
   }
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -375,8 +404,8 @@ template <class Kernel, class Program, class Launch> __device__ __forceinline__ 
 
 /// One task of the compute warps: its waits by one thread, its body by all, its notifies by one thread after all. The
 /// body passes the waits when it has begun what need not wait: `body(pass)` is false if `pass()` was. Waits are skipped
-/// when a dynamic schedule found the task ready.
-template <bool Dynamic, class Waits, class Body, class Notifies>
+/// when a dynamic schedule found the task ready. With `IsTold`, another warp ends it: `tell_task`.
+template <bool Dynamic, bool IsTold = false, class Waits, class Body, class Notifies>
 __device__ __forceinline__ bool run_task(DynamicWorker &w, const Task &task, std::int64_t number, Waits waits,
                                          Body body, Notifies notifies) {
   if (w.leads())
@@ -392,9 +421,17 @@ __device__ __forceinline__ bool run_task(DynamicWorker &w, const Task &task, std
   if (!goes_on)
     return false;
   w.sync();
-  if (w.leads())
+  if (!IsTold && w.leads())
     w.close<Dynamic>(task.call, task.index, number, task.taken, task.started, notifies);
   return true;
+}
+
+/// Its end, by a thread of a warp that does nothing else.
+template <class Notifies>
+__device__ __forceinline__ void tell_task(DynamicWorker &w, const Task &task, std::int64_t number, Notifies notifies) {
+  w.tasks.await_done();
+  if (!task.skipped)
+    w.close<false>(task.call, task.index, number, task.taken, task.started, notifies);
 }
 
 /// The same for a task that notifies one element: `arrives` says whether it was the last to do so, and the block then

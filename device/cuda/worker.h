@@ -65,6 +65,7 @@ struct Notification {
 inline constexpr int compute_warps = 8, compute_threads = compute_warps * 32;
 inline constexpr int control_warp = compute_warps, loader_first = control_warp + 1, loaders = 3;
 inline constexpr int epilogue_first = loader_first + loaders, epilogue_warps = 4;
+inline constexpr int teller_warp = epilogue_first - 1; // where two loaders are enough
 __host__ __device__ constexpr int block_threads(bool streams) {
   return (epilogue_first + (streams ? epilogue_warps : 0)) * 32;
 }
@@ -84,9 +85,10 @@ struct BlockState {
   static constexpr int slots = 16;
   std::uint64_t full[slots], empty[slots]; // the task is there; every role has left it
   std::uint64_t begun[slots], fed[slots];  // its waits are passed; its weights are on their way
+  std::uint64_t done[slots];               // all that it does is done but its notifies
   Task tasks[slots];
   static constexpr int remembered = 32;
-  const Counter *seen[remembered]; // by the leading compute thread: elements found complete
+  const Counter *seen[remembered][2]; // by the leading compute thread: elements found complete, two of an event
   Owed owed[epilogue_warps];
   std::uint32_t last;    // this block was the last to leave
   std::uint32_t dead;    // compute runs no more tasks: the launch is being aborted
@@ -177,7 +179,8 @@ public:
         workers(launch->workers), collected{room, 0}, tasks{ptx::barriers_at(block->full),
                                                             ptx::barriers_at(block->empty),
                                                             ptx::barriers_at(block->begun),
-                                                            ptx::barriers_at(block->fed)},
+                                                            ptx::barriers_at(block->fed),
+                                                            ptx::barriers_at(block->done)},
         tiles(tiles) {}
 
   const evt_cuda_launch *const launch;
@@ -210,7 +213,7 @@ public:
   /// was aborted. What this thread
   /// has seen complete stays so, and is not asked for again: asking takes as long as a small task.
   __device__ bool wait(std::uint32_t event, const Counter *counters, std::int64_t element, std::uint32_t count) {
-    const Counter *&seen = block->seen[(event + 5 * (std::uint32_t)element) % BlockState::remembered];
+    const Counter *&seen = block->seen[event % BlockState::remembered][element / 4 % 2];
     if (seen == counters + element)
       return true;
     if (ptx::load_acquire(&counters[element].value) < count &&

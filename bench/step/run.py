@@ -44,7 +44,7 @@ sys.path[:0] = [str(ROOT / "test" / "run"), str(ROOT / "bench" / "peers")]
 import launcher
 from check import bits, check
 from model import Model
-from steps import SAMPLING
+from steps import SAMPLING, set_page_size
 from teach import long, teach
 from timing import time_mixed, time_points, time_prompts
 
@@ -68,6 +68,7 @@ def parse():
     add("--artifact", "the step, as `evt compile` wrote it", required=True)
     add("--model", "a folder with a config.json", required=True, type=pathlib.Path)
     add("--library", "the runtime", default=str(ROOT / "build" / "lib" / "libevt_runtime.so"))
+    add("--page-size", "positions of a page, as the artifact was compiled", type=int, default=64)
     add("--layers", "fewer than the model has", type=int)
     add("--seed", "of weights and prompts", type=int, default=1)
     add("--schedules", "of static, ticket, dynamic [all; for --teach, --long and --bits static]", type=names)
@@ -94,6 +95,7 @@ def parse():
 def main():
     options = parse()
     torch.backends.cuda.matmul.allow_tf32 = False
+    set_page_size(options.page_size)
     program = launcher.Library(options.library).load(options.artifact)
     model = Model(options.model, options.layers, program, options.seed)
     print(f"{options.model.name}: {model.layers} layers, weights {model.weight_bytes / 1e9:.3f} GB", flush=True)

@@ -4,7 +4,7 @@ import functools
 
 import torch
 
-SLOTS = 64     # positions of a page, as `evt compile` has it by default
+SLOTS = 64     # positions of a page: --page-size of `evt compile`
 TOKENS = 2048  # the most tokens of a launch, likewise
 PARTS, POSITIONS = 32, 64  # the most parts of a request's attention, the fewest positions of one: models/config/Splits.h
 
@@ -14,6 +14,11 @@ SAMPLING = {"greedy": (0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0, 0), "logprobs": (0.0, 1.
             "top_p": (0.8, 0.9, 0.0, 1.0, 0.0, 0.0, 0, 0), "both": (0.8, 0.9, 0.0, 1.0, 0.0, 0.0, 50, 0),
             "min_p": (0.8, 1.0, 0.05, 1.0, 0.0, 0.0, 0, 0),
             "penalties": (0.0, 1.0, 0.0, 1.1, 0.5, 0.5, 0, 0), "all": (0.8, 0.9, 0.05, 1.1, 0.5, 0.5, 50, 1)}
+
+
+def set_page_size(slots):
+    global SLOTS
+    SLOTS = slots
 
 
 def split(positions, pairs):

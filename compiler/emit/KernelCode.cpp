@@ -24,6 +24,7 @@ std::string num(int64_t n) { return std::to_string(n); }
 constexpr int64_t cudaThreads = 384, cudaStreamingThreads = 512;
 constexpr int64_t cudaSharedBytes = 227 << 10;
 constexpr int64_t cudaOwnBytes = 6 << 10, cudaEventBytes = 32; // of what a block knows of a launch
+constexpr int64_t cudaStreamBytes = 3 << 9;                    // and of what it streams
 constexpr int64_t cudaRingBytes = 192 << 10;
 constexpr int64_t cudaBytesInFlight = 40 << 10;
 constexpr int64_t cudaMostTileSlots = 8, cudaTileAlignment = 1024;
@@ -427,6 +428,8 @@ struct SharedMemory {
     int64_t all = cudaSharedBytes - cudaOwnBytes - (int64_t)signature.events.size() * cudaEventBytes;
     for (Value memory : signature.memories) // where it is, its extents, its number
       all -= 16 + 8 * std::max<int64_t>(cast<MemRefType>(memory.getType()).getRank(), 1);
+    if (variant.streams)
+      all -= cudaStreamBytes;
     if (variant.tiles) {
       // Next to a ring of weights it has to do with half of the room.
       tileStageBytes = streams.tileStageBytes();

@@ -50,6 +50,16 @@ void emitFeed(ir::DeviceOp device, const roles::TiledProduct &product, CodeWrite
     index.set(loop.getInductionVar(), index.name(loop.getLowerBound()));
     index.emit(*loop.getBody());
   };
+  out.line("// ", name, ", compute: rows that are there from the tile's first on");
+  out.line("EVT_FORCED int64_t rows_", name, "(", parameters.list.substr(2), ") {");
+  {
+    IndexCode index(device, parameters, out);
+    open(index);
+    ir::LoadOp rows = product.rows;
+    out.line("return ", parameters.names[cast<BlockArgument>(rows.getMemory()).getArgNumber()], ".dims[0] - ",
+             index.name(rows.getOffsets().front()), ";");
+  }
+  out.line("}");
   auto eachChunk = [&](auto copies) {
     out.line("for (int chunk = 0; chunk < chunks; ++chunk) {");
     out.line("const int k = (stage * chunks + chunk) * ", roles::chunkColumns, ";");
@@ -273,7 +283,9 @@ void emitTiledTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter &
              product.isBfloat16 ? "true" : "false", ", ", product.isPacked ? "true" : "false", ", ",
              product.stage.chunks, ", ", product.few.chunks, ">(");
     out.line("    w, task, P.c", k, "_first + task.index, (int)steps_", device, "(", args.substr(2), "), ",
-             fetchedRows(graph, plan, k), ",");
+             fetchedRows(graph, plan, k), ", ",
+             plan.mayHaveFewRows(graph, k) ? "rows_" + device + "(" + args.substr(2) + ")" : num(product.tileRows),
+             ",");
     out.line("    [&](auto &sums) {");
     out.line("[[maybe_unused]] float early[", 2 * product.pieces(), "][", std::max<int64_t>(early, 1), "] = {};");
     if (early)

@@ -130,8 +130,8 @@ template <class Kernel, class Program, class Launch> struct Block {
   __device__ __forceinline__ static void init(BlockState &block, State &stream, Tiles &tiles) {
     block.dead = block.records = block.reports = 0;
     for (auto &of_event : block.seen)
-      for (const Counter *&seen : of_event)
-        seen = nullptr;
+      for (std::uint32_t &seen : of_event)
+        seen = 0;
     for (Owed &owed : block.owed)
       owed = {nullptr, 0};
     for (int s = 0; s < BlockState::slots; ++s) {

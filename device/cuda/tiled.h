@@ -21,6 +21,8 @@
 
 #include "device/common/protocol.h"
 
+#include <type_traits>
+
 namespace evt {
 
 /// A tensor as the copy engine knows it.
@@ -246,16 +248,16 @@ __device__ __forceinline__ void move_up(float (&sums)[Pieces][Sums]) {
       sums[p][i] = sums[p][i + 16];
 }
 
-/// sums = the group's rows times all columns, along `steps` times 64 columns; stages have room for `room` rows of a
-/// tile, and `fetched` are there. A stage is given back when its products are over: of large tiles, whose arithmetic
-/// takes longer than their copies, when the next one's have been issued; of others at once, since waiting for the next
-/// would keep a part of the ring from being filled. `begin()` is called when the first products have been issued: the
-/// task's waits are passed then.
+/// sums = the group's rows, of which `own` are there, times all columns, along `steps` times 64 columns; stages have
+/// room for `room` rows of a tile, and `fetched` are in them. A stage is given back when its products are over: of
+/// large tiles, whose arithmetic takes longer than their copies, when the next one's have been issued; of others at
+/// once, since waiting for the next would keep a part of the ring from being filled. `begin()` is called when the first
+/// products have been issued: the task's waits are passed then.
 ///
 /// The chunks of a stage are no loop of the kernel: ptxas lets products wait for each other where it cannot see all
 /// that are in flight.
 template <int Rows, int Columns, bool Bfloat16, bool Packed, int Chunks, int Pieces, int Sums, class Begin>
-__device__ __forceinline__ void multiply_tiles(TileRing &of_worker, int room, int steps, int fetched,
+__device__ __forceinline__ void multiply_tiles(TileRing &of_worker, int room, int steps, int fetched, int own,
                                                float (&sums)[Pieces][Sums], Begin begin) {
   static_assert(Pieces == row_pieces_of<Rows> && Sums == Columns / 2);
 #pragma unroll
@@ -266,7 +268,7 @@ __device__ __forceinline__ void multiply_tiles(TileRing &of_worker, int room, in
   TileRing ring = of_worker.at_hand();
   const int stages = steps / Chunks;
   const int group = __shfl_sync(~0u, ptx::thread() / group_threads, 0);
-  if (stages == 0 || group * Pieces * group_rows >= fetched) {
+  if (stages == 0 || own <= 0) {
     for (int i = 0; i < (stages ? stages : 1); ++i) { // nothing to do but to let it pass
       ring.receive();
       if (i == 0)
@@ -278,27 +280,33 @@ __device__ __forceinline__ void multiply_tiles(TileRing &of_worker, int room, in
   constexpr bool is_large = Rows * Columns / (Rows + Columns) >= 80;
   const std::uint32_t next_rows = (std::uint32_t)fetched * 128 / 16, first_weights = Chunks * room * 128;
   constexpr std::uint32_t next_weights = (Packed ? 1024 : Columns * 128) / 16;
-  for (int i = 0; i < stages; ++i) {
-    const std::uint32_t stage = ring.receive();
-    std::uint64_t rows = ptx::tile_descriptor(stage + (std::uint32_t)(group * Pieces * group_rows * 128));
-    std::uint64_t weights =
-        Packed ? ptx::packed_descriptor<Chunks>(stage + first_weights) : ptx::tile_descriptor(stage + first_weights);
-    ptx::wgmma_fence();
+  const auto multiply = [&](auto pieces) {
+    for (int i = 0; i < stages; ++i) {
+      const std::uint32_t stage = ring.receive();
+      std::uint64_t rows = ptx::tile_descriptor(stage + (std::uint32_t)(group * Pieces * group_rows * 128));
+      std::uint64_t weights =
+          Packed ? ptx::packed_descriptor<Chunks>(stage + first_weights) : ptx::tile_descriptor(stage + first_weights);
+      ptx::wgmma_fence();
 #pragma unroll
-    for (int chunk = 0; chunk < Chunks; ++chunk, rows += next_rows, weights += next_weights)
+      for (int chunk = 0; chunk < Chunks; ++chunk, rows += next_rows, weights += next_weights)
 #pragma unroll
-      for (int k = 0; k < 4; ++k)
+        for (int k = 0; k < 4; ++k)
 #pragma unroll
-        for (int p = 0; p < Pieces; ++p)
-          ptx::wgmma<Columns, Bfloat16>(sums[p], rows + p * group_rows * 128 / 16 + ptx::columns_further<false>(k),
-                                        weights + ptx::columns_further<Packed>(k));
-    ptx::wgmma_commit();
-    if (i == 0)
-      begin();
-    ptx::wgmma_wait<is_large ? 1 : 0>();
-    if (!is_large || i)
-      ring.release();
-  }
+          for (int p = 0; p < decltype(pieces)::value; ++p)
+            ptx::wgmma<Columns, Bfloat16>(sums[p], rows + p * group_rows * 128 / 16 + ptx::columns_further<false>(k),
+                                          weights + ptx::columns_further<Packed>(k));
+      ptx::wgmma_commit();
+      if (i == 0)
+        begin();
+      ptx::wgmma_wait<is_large ? 1 : 0>();
+      if (!is_large || i)
+        ring.release();
+    }
+  };
+  if (Pieces > 1 && own <= group_rows)
+    multiply(std::integral_constant<int, 1>());
+  else
+    multiply(std::integral_constant<int, Pieces>());
   if (is_large) {
     ptx::wgmma_wait<0>();
     ring.release();
@@ -306,14 +314,16 @@ __device__ __forceinline__ void multiply_tiles(TileRing &of_worker, int room, in
   of_worker.go_on_from(ring);
 }
 
-/// A task on tiles, by the compute warps, of whose tiles `fetched` rows are there. `finish(sums)` does everything after
-/// the product.
+/// A task on tiles, by the compute warps, of whose tiles `fetched` rows are fetched, of which `there` are of any use:
+/// the last tile of a tensor may have few. `finish(sums)` does everything after the product.
 template <bool Dynamic, int Rows, int Columns, bool Bfloat16, bool Packed, int Chunks, int FewChunks, class Finish,
           class Notifies>
 __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, std::int64_t number, int steps,
-                                          int fetched, Finish finish, Notifies notifies) {
+                                          int fetched, std::int64_t there, Finish finish, Notifies notifies) {
   if (w.leads())
     w.begin();
+  const int group = __shfl_sync(~0u, ptx::thread() / group_threads, 0);
+  const int own = (int)least(fetched, there) - group * row_pieces_of<Rows> * group_rows; // rows of the group of warps
   const auto begun = [&] {
     if (w.leads())
       w.passed();
@@ -321,13 +331,13 @@ __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, st
   float sums[row_pieces_of<Rows>][Columns / 2];
   constexpr int few = Rows / 2 < group_rows ? group_rows : Rows / 2;
   if (Chunks != FewChunks && fetched <= few)
-    multiply_tiles<Rows, Columns, Bfloat16, Packed, FewChunks>(*w.tile_ring, few, steps, fetched, sums, begun);
+    multiply_tiles<Rows, Columns, Bfloat16, Packed, FewChunks>(*w.tile_ring, few, steps, fetched, own, sums, begun);
   else
     multiply_tiles<Rows, Columns, Bfloat16, Packed, Chunks>(*w.tile_ring, fetched <= few ? few : Rows, steps, fetched,
-                                                            sums, begun);
+                                                            own, sums, begun);
   if (*(const volatile std::uint32_t *)&task.skipped)
     return false; // all warps: the mark was there before the first rows
-  if (ptx::thread() / group_threads * row_pieces_of<Rows> * group_rows < fetched)
+  if (own > 0)
     finish(sums);
   ptx::copy_fence();
   w.sync();

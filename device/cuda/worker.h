@@ -88,7 +88,7 @@ struct BlockState {
   std::uint64_t done[slots];               // all that it does is done but its notifies
   Task tasks[slots];
   static constexpr int remembered = 32;
-  const Counter *seen[remembered][2]; // by the leading compute thread: elements found complete, two of an event
+  std::uint32_t seen[remembered][2]; // by the leading compute thread: elements found complete, two of an event
   Owed owed[epilogue_warps];
   std::uint32_t last;    // this block was the last to leave
   std::uint32_t dead;    // compute runs no more tasks: the launch is being aborted
@@ -213,13 +213,15 @@ public:
   /// was aborted. What this thread
   /// has seen complete stays so, and is not asked for again: asking takes as long as a small task.
   __device__ bool wait(std::uint32_t event, const Counter *counters, std::int64_t element, std::uint32_t count) {
-    const Counter *&seen = block->seen[event % BlockState::remembered][element / 4 % 2];
-    if (seen == counters + element)
+    std::uint32_t &seen = block->seen[event % BlockState::remembered][element / 4 % 2];
+    const auto name =
+        (std::uint32_t)(reinterpret_cast<std::uintptr_t>(counters + element) / sizeof(Counter)); // never 0
+    if (seen == name)
       return true;
     if (ptx::load_acquire(&counters[element].value) < count &&
         !detail::block_until(launch, id, event, &counters[element].value, element, count))
       return false;
-    seen = counters + element;
+    seen = name;
     return true;
   }
   /// The same for control, which remembers nothing.

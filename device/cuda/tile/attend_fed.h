@@ -35,7 +35,8 @@ template <std::int64_t D, class S> struct FedStage {
 /// Whether attention is fed through a ring of such stages.
 template <std::int64_t R, std::int64_t D, class T, class S> constexpr bool is_fed(const TileStages &ring) {
   if constexpr (on_fragments<R, D, T>())
-    return ring.slots > 1 && ring.bytes >= FedStage<D, S>::bytes && 32 % FedStage<D, S>::pieces == 0;
+    return ring.slots > 1 && ring.bytes >= FedStage<D, S>::bytes && ring.bytes % 128 == 0 &&
+           32 % FedStage<D, S>::pieces == 0;
   else
     return false;
 }
@@ -98,11 +99,12 @@ __device__ __forceinline__ void feed_attention(TileRing &ring, TileLoader part, 
         return;
       // Row `each` i + lane / pieces lies where the lane's of row lane / pieces does, but for a bit or two.
       const auto to = [&](int i) {
-        const std::uint32_t flip = part == load_weights ? 0 : 16 * (each * i / 2 % 4 * 2);
-        return (stage + place ^ flip) + each * i * Stage::row_bytes;
+        const std::uint32_t flip = part == load_weights ? each * i % 2 * 4 : each * i / 2 % 4 * 2;
+        return ((stage + place) ^ 16 * flip) + each * i * Stage::row_bytes;
       };
       if (first % (int)Page + Stage::positions <= (int)Page) { // of one page: rows follow each other
-        const int s = __shfl_sync(~0u, slot[0], 0), count = s < 0 ? 0 : cache.end - first - row;
+        const int s = __shfl_sync(~0u, slot[0], 0);
+        const int count = s < 0 ? 0 : (int)least(cache.end - first, cache.slots - s) - row;
         const char *from = rows + (std::int64_t)(s + row) * stride;
 #pragma unroll 16
         for (int i = 0; i < Stage::positions / each; ++i, from += each * stride)

@@ -161,6 +161,12 @@ void emitHandedTask(const GraphCode &graph, unsigned k, const std::string &group
   std::string list = graph.coordNames(k), body = "body_" + op.getCallee().str() + "(w" + args;
   out.line("template <class Use> EVT_FORCED bool task_", k, "(Use &use, const Program &P", groups, graph.coordParams(k),
            ") {");
+  // Later tokens of a prompt attend to more: the longest tasks first, where the order is the schedule's.
+  bool attendsToRuns = false;
+  ir::calleeOf(op).walk([&](ir::AttendTokensOp) { attendsToRuns = true; });
+  if (attendsToRuns && op.getNumCoords() > 0 && !op.isRagged())
+    out.line("if constexpr (!dynamic) c0 = ", graph.extentList(k)[graph.coordList(k).size() - op.getNumCoords()],
+             " - 1 - c0;");
   out.line("return use.w.hand_over(", k, ", linear_", k, "(P", op.isRagged() ? ", groups" : "", list, ")", list, ");");
   out.line("}");
   out.line("EVT_FN inline bool execute_", k, "(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");

@@ -5,9 +5,9 @@
 // 1.7 of 4.7 TB/s. Asynchronous copies pass by it. And loaders run ahead: the positions of the next task are on their
 // way while this one ends.
 //
-// A stage holds 64 positions, of which each compute warp has 8: keys, values, what the roots of the keys' norms are
-// found from, and which of them are there. One loader copies keys and roots, the other values. Where pieces of a row
-// lie is chosen such that fragments are read without conflicts:
+// A stage holds 64 positions, or twice that of small heads, of which each compute warp has blocks of 8: keys, values,
+// what the roots of the keys' norms are found from, and which of them are there. One loader copies keys and roots, the
+// other values. Where pieces of a row lie is chosen such that fragments are read without conflicts:
 //
 //   keys     piece p of position g at p ^ 4 (g % 2): 8 lanes read 4 pieces each of two positions
 //   values   piece p of position g at p ^ 2 (g / 2 % 4): 8 lanes read 2 pieces each of four positions
@@ -20,7 +20,9 @@ namespace evt::tile {
 
 /// Where things are in a stage.
 template <std::int64_t D, class S> struct FedStage {
-  static constexpr int positions = 8 * compute_warps, row_bytes = 2 * (int)D, pieces = row_bytes / 16;
+  static constexpr int together = 8 * compute_warps; // positions: a block of each warp
+  static constexpr int blocks = D > 64 ? 1 : 2, positions = blocks * together;
+  static constexpr int row_bytes = 2 * (int)D, pieces = row_bytes / 16;
   static constexpr int square_bytes = (4 * parts_of_key<S>() + 15) / 16 * 16;
   static constexpr int values_at = positions * row_bytes, squares_at = 2 * values_at;
   static constexpr int there_at = squares_at + positions * square_bytes, bytes = there_at + positions / 8;
@@ -102,19 +104,25 @@ __device__ __forceinline__ void feed_attention(TileRing &ring, TileLoader part, 
         const std::uint32_t flip = part == load_weights ? each * i % 2 * 4 : each * i / 2 % 4 * 2;
         return ((stage + place) ^ 16 * flip) + each * i * Stage::row_bytes;
       };
-      if (first % (int)Page + Stage::positions <= (int)Page) { // of one page: rows follow each other
-        const int s = __shfl_sync(~0u, slot[0], 0);
-        const int count = s < 0 ? 0 : (int)least(cache.end - first, cache.slots - s) - row;
-        const char *from = rows + (std::int64_t)(s + row) * stride;
-#pragma unroll 16
-        for (int i = 0; i < Stage::positions / each; ++i, from += each * stride)
-          ptx::copy_piece_below(to(i), from, each * i, count);
-      } else {
+      constexpr int copies = Stage::together / each, halves_each = Stage::together / 32;
 #pragma unroll
-        for (int h = 0; h < halves; ++h)
+      for (int b = 0; b < Stage::blocks; ++b) {
+        const int begin = first + b * Stage::together;
+        if (begin % (int)Page + Stage::together <= (int)Page) { // of one page: rows follow each other
+          const int s = __shfl_sync(~0u, slot[b * halves_each], 0);
+          const int count = s < 0 ? 0 : (int)least(cache.end - begin, cache.slots - s) - row;
+          const char *from = rows + (std::int64_t)(s + row) * stride;
+#pragma unroll 16
+          for (int i = 0; i < copies; ++i, from += each * stride)
+            ptx::copy_piece_below(to(b * copies + i), from, each * i, count);
+        } else {
+#pragma unroll
+          for (int h = 0; h < halves_each; ++h)
 #pragma unroll 4
-          for (int i = 0; i < 32 / each; ++i)
-            ptx::copy_piece_of(to(h * (32 / each) + i), rows, __shfl_sync(~0u, slot[h], each * i + row), stride);
+            for (int i = 0; i < 32 / each; ++i)
+              ptx::copy_piece_of(to(b * copies + h * (32 / each) + i), rows,
+                                 __shfl_sync(~0u, slot[b * halves_each + h], each * i + row), stride);
+        }
       }
 #pragma unroll
       for (int h = 0; h < halves; ++h) {
@@ -135,12 +143,12 @@ __device__ __forceinline__ void feed_attention(TileRing &ring, TileLoader part, 
           }
       }
       if (part == load_weights) {
-        std::uint32_t there[halves];
 #pragma unroll
-        for (int h = 0; h < halves; ++h)
-          there[h] = __ballot_sync(~0u, slot[h] >= 0);
-        if (lane < halves)
-          ptx::store_shared(stage + Stage::there_at + 4 * lane, there[lane ? halves - 1 : 0]);
+        for (int h = 0; h < halves; ++h) {
+          const std::uint32_t there = __ballot_sync(~0u, slot[h] >= 0);
+          if (lane == 0)
+            ptx::store_shared(stage + Stage::there_at + 4 * h, there);
+        }
         __syncwarp();
       }
       ring.end_feed(lane == 0);
@@ -163,28 +171,34 @@ __device__ __forceinline__ void attend_fed(TileRing &of_worker, int thread, int 
   Softmax softmax;
 #pragma unroll 1
   for (int first = from; first < to; first += Stage::positions) {
-    const std::uint32_t stage = ring.receive(), there = ptx::load_shared_byte(stage + Stage::there_at + warp);
-    const float2 s = Softmax::scores(
-        query, [&](int i) { return ptx::load_shared(stage + (own_key ^ 64 * (i % 2)) + 128 * (i / 2)); });
-    float root = 1;
-    if constexpr (parts > 0)
-      root = Softmax::template root<parts>(squares.epsilon, [&](int i) {
-        const int at = 4 * i + lane / 8;
-        const std::uint32_t from = stage + Stage::squares_at + (8 * warp + lane % 8) * Stage::square_bytes + 4 * at;
-        return at < parts ? ptx::load_shared_float(from) : 0.0f;
-      });
-    float score[2];
-    bool live[2];
+    const std::uint32_t stage = ring.receive();
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      live[i] = there >> (2 * c + i) & 1;
-      score[i] = (i ? s.y : s.x) * (parts ? scale * __shfl_sync(~0u, root, 2 * c + i) : scale);
+    for (int b = 0; b < Stage::blocks; ++b) {
+      const std::uint32_t block = stage + b * Stage::together * Stage::row_bytes;
+      const int eights = b * compute_warps + warp; // of positions, before the warp's
+      const std::uint32_t there = ptx::load_shared_byte(stage + Stage::there_at + eights);
+      const float2 s = Softmax::scores(
+          query, [&](int i) { return ptx::load_shared(block + (own_key ^ 64 * (i % 2)) + 128 * (i / 2)); });
+      float root = 1;
+      if constexpr (parts > 0)
+        root = Softmax::template root<parts>(squares.epsilon, [&](int i) {
+          const int at = 4 * i + lane / 8;
+          const std::uint32_t from = stage + Stage::squares_at + (8 * eights + lane % 8) * Stage::square_bytes + 4 * at;
+          return at < parts ? ptx::load_shared_float(from) : 0.0f;
+        });
+      float score[2];
+      bool live[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        live[i] = there >> (2 * c + i) & 1;
+        score[i] = (i ? s.y : s.x) * (parts ? scale * __shfl_sync(~0u, root, 2 * c + i) : scale);
+      }
+      const typename Softmax::Weights weights = softmax.weigh(score, live, c);
+#pragma unroll
+      for (int j = 0; j < Softmax::value_pieces; ++j)
+        softmax.add(weights, j, ptx::load_shared(block + own_value + 128 * j),
+                    ptx::load_shared(block + own_value + Stage::row_bytes + 128 * j));
     }
-    const typename Softmax::Weights weights = softmax.weigh(score, live, c);
-#pragma unroll
-    for (int j = 0; j < Softmax::value_pieces; ++j)
-      softmax.add(weights, j, ptx::load_shared(stage + own_value + 128 * j),
-                  ptx::load_shared(stage + own_value + Stage::row_bytes + 128 * j));
     ring.release(); // its products were issued, so its loads are over
   }
   of_worker.go_on_from(ring);

@@ -484,7 +484,7 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
   bool tells = false;
   for (unsigned k = 0; k < s.calls.size(); ++k)
     tells |= isTold(graph, streams, k);
-  out.line("static constexpr bool tells = ", tells ? "!dynamic && layout.tile_slots > 0" : "false", ";");
+  out.line("static constexpr bool tells = ", tells ? "!dynamic && layout.tile_stages().slots > 0" : "false", ";");
   out.line("static __device__ __forceinline__ void schedule(evt::DynamicWorker &w, const Program &P) {");
   out.line("if constexpr (Schedule == EVT_STATIC) run_static(w, P);");
   out.line("else if constexpr (Schedule == EVT_TICKET) run_ticket(w, P);");

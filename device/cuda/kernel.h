@@ -41,7 +41,10 @@ struct SharedLayout {
     return slots ? Results::slots * compute_warps * fragments * 256 : 0;
   }
   __host__ __device__ constexpr int tiles() const { return tile_ring_bytes() + ring_bytes() + sums_bytes(); }
-  __host__ __device__ constexpr TileStages tile_stages() const { return {tile_slots, tile_stage_bytes}; }
+  /// What loaders can feed attention through: where they stream, too, they have no registers for it.
+  __host__ __device__ constexpr TileStages tile_stages() const {
+    return slots ? TileStages{} : TileStages{tile_slots, tile_stage_bytes};
+  }
 };
 
 /// Keys whose row values are kept: more than there can be tasks between their waits and their end.
@@ -73,8 +76,8 @@ template <> struct StreamState<0> {};
 ///                                             its stages, that of the rows after its waits
 ///   Kernel::feed(worker, program, task, ring, part) by all lanes of a loader, for a task that is fed through that ring
 ///                                             (tile/attend_fed.h)
-///   Kernel::tell(worker, program, task)       by a thread, if Kernel::tells: the notifies of tasks that leave them to
-///   it Kernel::layout, ::row_pieces, ::collected, ::wait_parts how much of everything there is
+///   Kernel::tell(worker, program, task)       by a thread, if Kernel::tells: notifies for tasks that leave that to it
+///   Kernel::layout, ::row_pieces, ::collected, ::wait_parts how much of everything there is
 template <class Kernel, class Program, class Launch> struct Block {
   static constexpr SharedLayout layout = Kernel::layout;
   static constexpr bool streams = layout.slots > 0, multiplies = layout.tile_slots > 0;
@@ -251,55 +254,55 @@ template <class Kernel, class Program, class Launch> struct Block {
     return true;
   }
 
-  /// Loader `mine`: of the ring of weights, every so many stages are its own.
-  __device__ __forceinline__ void load_stream(int mine) const {
-    if (threadIdx.x % 32)
-      return;
-    int turn = mine; // stages until the next of its own
-    Ring ring = open_ring();
-    ring.start_loader(mine);
-    for (;; w.tasks.advance()) {
-      const Task &task = w.next_task();
-      if (task.call == Task::none)
-        break;
-      if (task.shape) {
-        const int total = (int)(task.steps * task.streams), each = (int)task.streams;
-        const std::uint32_t bytes = task.stage_bytes;
-        // While compute runs tasks that do not stream, the ring fills in any case, and what is in flight is in their
-        // way: every access takes longer, and so does a release, which waits for all that its SM has asked for.
-        const bool calmly = task.is_calm;
-        const char *const *from = stream.feeds + w.tasks.at.slot * layout.fragments;
-        for (; turn < total; turn += loaders)
-          ring.send(from[turn % each] + (std::size_t)(turn / each) * bytes, bytes, calmly);
-        turn -= total;
-      }
-      w.tasks.say_fed();
-      w.tasks.leave();
-    }
-  }
-  /// Of the ring of tiles, a part of each stage is its own. One lane has the copy engine fill it, or all lanes do.
-  __device__ __forceinline__ void load_tiles(TileLoader mine) const {
+  /// Loader `mine`. Of a ring of weights, every so many stages are its own; of a ring of tiles, a part of each, which
+  /// one lane has the copy engine fill, or all lanes do.
+  __device__ __forceinline__ void load(int mine) const {
+    constexpr bool feeds = layout.tile_stages().slots > 0;
     const bool leads = threadIdx.x % 32 == 0;
-    TileRing ring = open_tile_ring(mine);
+    if (!feeds && !leads)
+      return;
+    [[maybe_unused]] Ring ring{};
+    [[maybe_unused]] int turn = mine; // stages until the next of its own
+    if constexpr (streams) {
+      ring = open_ring();
+      ring.start_loader(mine);
+    }
+    [[maybe_unused]] TileRing tile_ring = open_tile_ring(mine == load_weights ? load_weights : load_rows);
     for (;; w.tasks.advance()) {
       Task &task = w.next_task();
       if (task.call == Task::none)
         break;
-      if (leads) {
-        if (mine == load_weights)
-          Kernel::load_weights(w, P, task, ring);
-        else
-          Kernel::load_rows(w, P, task, ring);
+      if constexpr (streams) {
+        if (task.shape) {
+          const int total = (int)(task.steps * task.streams), each = (int)task.streams;
+          const std::uint32_t bytes = task.stage_bytes;
+          // While compute runs tasks that do not stream, the ring fills in any case, and what is in flight is in their
+          // way: every access takes longer, and so does a release, which waits for all that its SM has asked for.
+          const bool calmly = task.is_calm;
+          const char *const *from = stream.feeds + w.tasks.at.slot * layout.fragments;
+          for (; turn < total; turn += loaders)
+            ring.send(from[turn % each] + (std::size_t)(turn / each) * bytes, bytes, calmly);
+          turn -= total;
+        }
       }
-      Kernel::feed(w, P, task, ring, mine);
-      __syncwarp();
+      if constexpr (multiplies)
+        if (leads) {
+          if (mine == load_weights)
+            Kernel::load_weights(w, P, task, tile_ring);
+          else if (mine == load_rows)
+            Kernel::load_rows(w, P, task, tile_ring);
+        }
+      if constexpr (feeds) {
+        Kernel::feed(w, P, task, tile_ring, (TileLoader)mine);
+        __syncwarp();
+      }
       if (leads) {
         w.tasks.say_fed();
         w.tasks.leave();
       }
     }
-    if (leads)
-      ring.settle();
+    if (multiplies && leads && mine < tile_loaders)
+      tile_ring.settle();
   }
 
   /// Tells of tasks that compute has done: a release waits for all that its SM has asked for, which is most of the time
@@ -374,12 +377,8 @@ template <class Kernel, class Program, class Launch> __device__ __forceinline__ 
     if (warp == control_warp)
       roles.control();
     if constexpr (B::feeding > 0)
-      if (const int loader = warp - loader_first; loader >= 0 && loader < B::feeding) {
-        if constexpr (B::streams)
-          roles.load_stream(loader);
-        else
-          roles.load_tiles((TileLoader)loader);
-      }
+      if (warp >= loader_first && warp < loader_first + B::feeding)
+        roles.load(warp - loader_first);
     if constexpr (B::streams)
       if (warp >= epilogue_first)
         roles.finish();

@@ -263,7 +263,7 @@ std::string FragmentCode::reduced(Operation *operation, Index index) {
   auto op = cast<linalg::ReduceOp>(operation);
   RankedTensorType t = tileType(op.getInputs()[0]);
   if (t.getRank() != 2 || t.getDimSize(0) != rows || op.getDimensions().size() != 1 || op.getDimensions()[0] != 1 ||
-      index[0] != "g" || t.getDimSize(1) % 8)
+      index[0] != "g" || t.getDimSize(1) < 4)
     return fail(op, "does not reduce rows of fragments"), "0";
   StringRef combiner = op.getCombiner().front().front().getName().stripDialect();
   std::string o = combiner.starts_with("add")   ? "evt::tile::Add"
@@ -284,7 +284,7 @@ std::string FragmentCode::reduced(Operation *operation, Index index) {
     std::string init = element(op.getInits()[0], index);
     return variable(t.getElementType(), o + "::apply(" + init + ", " + r + ")");
   }
-  if (t.getDimSize(1) <= mostColumns) {
+  if (t.getDimSize(1) <= mostColumns && t.getDimSize(1) % 8 == 0) {
     std::string first = at(columnOf(0));
     out.line(type, " ", r, " = ", first, ";");
     for (int64_t n = 1; n < t.getDimSize(1) / 4; ++n) {
@@ -381,7 +381,7 @@ int64_t FragmentCode::earlyEach() const {
   return each;
 }
 
-void FragmentCode::emitEarly() {
+bool FragmentCode::emitEarly(std::string &why) {
   emitIndices();
   emitRows();
   int64_t next = 0;
@@ -393,12 +393,14 @@ void FragmentCode::emitEarly() {
       SmallVector<std::string> index{"g", columnOf(n)};
       out.line("evt::find_early(early, h, ", next++, ", ", element(load.getTile(), index), ");");
     }
+  why = reason;
+  return reason.empty();
 }
 
-bool FragmentCode::emitKeep() {
+bool FragmentCode::emitKeep(std::string &why) {
   SmallVector<Value> values = keptValues();
   if (values.empty())
-    return false;
+    return true;
   isByRow = true;
   out.line("const int thread = evt::ptx::kept_thread();");
   out.line("[[maybe_unused]] const int g = thread / 32, c = evt::fragment_quarter(thread), col = 2 * c;");
@@ -407,7 +409,8 @@ bool FragmentCode::emitKeep() {
     std::string value = element(v, std::string("g"));
     out.line("evt::keep(kept, ", i, ", ", value, ");");
   }
-  return true;
+  why = reason;
+  return reason.empty();
 }
 
 /// Loads of fragments are on their way before the sums are waited for. A memory that is stored to as well is loaded

@@ -63,14 +63,16 @@ public:
 
   /// Of a stack: how many numbers each of its fragments has in `early`, which `emitEarly` fills.
   int64_t earlyEach() const;
-  void emitEarly();
+  /// False, with the reason, like `emit`.
+  bool emitEarly(std::string &why);
 
-  /// Emits the whole body. False, with the reason, if something has no form on fragments; `out` is not to be used then.
+  /// Emits the whole body, but for what `emitEarly` or `emitKeep` does. False, with the reason, if something has no
+  /// form on fragments; `out` is not to be used then.
   bool emit(std::string &why);
   /// After `emit`: arguments of the device function whose elements are accessed by 16 bytes.
   llvm::ArrayRef<unsigned> aligned() const { return wholeRows; }
-  /// Emits what fills `kept`, by a warp for each row. False if nothing is kept.
-  bool emitKeep();
+  /// Emits what fills `kept`, by a warp for each row. False, with the reason, like `emit`.
+  bool emitKeep(std::string &why);
 
 private:
   using Index = llvm::ArrayRef<std::string>;

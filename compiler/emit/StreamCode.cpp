@@ -133,7 +133,8 @@ void emitFinish(const GraphCode &graph, const EarlyRows &early, ir::DeviceOp dev
   setProduct(keep, device, product);
   for (unsigned a : reader ? llvm::ArrayRef(reader->arguments) : llvm::ArrayRef<unsigned>())
     keep.setReading(device.getBody().getArgument(a));
-  keep.emitKeep();
+  if (!keep.emitKeep(why))
+    llvm::report_fatal_error(llvm::Twine(name) + ": " + why); // it was asked before
   out.line("}");
   out.line("// ", name, ", epilogue: what follows the product");
   FragmentCode code(device, parameters.names, out);
@@ -142,7 +143,8 @@ void emitFinish(const GraphCode &graph, const EarlyRows &early, ir::DeviceOp dev
   setProduct(code, device, product);
   std::string count = num(product.fragments());
   code.setSums("float s[" + num(2 * product.fragments()) + "]; results.take<" + count + ">(s);");
-  code.emit(why);
+  if (!code.emit(why))
+    llvm::report_fatal_error(llvm::Twine(name) + ": " + why); // it was asked before
   out.line("}");
 }
 
@@ -367,7 +369,9 @@ void StreamPlan::shareRows(const GraphCode &graph) {
     emitRows(device, product, false, rows);
     FragmentCode keep(device, Parameters(device, "int").names, kept);
     setProduct(keep, device, product);
-    keep.emitKeep();
+    std::string why;
+    if (!keep.emitKeep(why))
+      continue;
     std::string text = rows.take();
     text = canonical(StringRef(text).split("{").second, graph, k) + canonical(kept.take(), graph, k) +
            keyList(graph, k, product);

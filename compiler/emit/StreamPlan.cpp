@@ -26,9 +26,12 @@ std::vector<std::string> anyNames(ir::DeviceOp device) {
 bool hasFragmentForm(ir::DeviceOp device, const roles::StreamedProduct *product, std::string &why) {
   CodeWriter scratch;
   FragmentCode code(device, anyNames(device), scratch);
-  if (product)
+  FragmentCode keep(device, anyNames(device), scratch);
+  if (product) {
     setProduct(code, device, *product);
-  return code.emit(why);
+    setProduct(keep, device, *product);
+  }
+  return code.emit(why) && (!product || keep.emitKeep(why));
 }
 
 } // namespace

@@ -136,7 +136,8 @@ void emitFinish(ir::DeviceOp device, const roles::TiledProduct &product, CodeWri
   out.line("// ", name, ", compute: what is found once for all columns");
   out.line("EVT_FORCED void begin_", name, "([[maybe_unused]] ", early, parameters.list, ") {");
   openFragment("2 * c");
-  stackOf(device, product, parameters.names, out).emitEarly();
+  if (!stackOf(device, product, parameters.names, out).emitEarly(why))
+    llvm::report_fatal_error(llvm::Twine(name) + ": " + why); // it was asked before
   out.line("}");
   out.line("}");
   out.line("// ", name, ", compute: what follows the product");
@@ -237,7 +238,7 @@ bool hasStackForm(ir::DeviceOp device, const roles::TiledProduct &product, std::
   CodeWriter scratch;
   std::vector<std::string> names(device.getBody().getNumArguments(), "x");
   FragmentCode code = stackOf(device, product, names, scratch);
-  bool ok = code.emit(why);
+  bool ok = code.emit(why) && stackOf(device, product, names, scratch).emitEarly(why);
   aligned.assign(code.aligned().begin(), code.aligned().end());
   return ok;
 }

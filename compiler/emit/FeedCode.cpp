@@ -50,11 +50,7 @@ private:
       return !loop || argument == loop.getInductionVar();
     }
     Operation *op = index.getDefiningOp();
-    const bool isIndex =
-        isa<affine::AffineApplyOp, affine::AffineMinOp, affine::AffineMaxOp, memref::DimOp, ir::ReadOp,
-            ir::ShortTokensOp>(op) ||
-        (isa<arith::ArithDialect>(op->getDialect()) && op->getNumResults() == 1 && index.getType().isIntOrIndex());
-    if (!isIndex)
+    if (!isIndexWork(op) && !isa<ir::ReadOp, ir::ShortTokensOp>(op))
       return false;
     for (Value operand : op->getOperands())
       if (isa<MemRefType>(operand.getType()) ? written.contains(operand) : !add(operand))
@@ -65,6 +61,12 @@ private:
 };
 
 } // namespace
+
+bool isIndexWork(Operation *op) {
+  return isa<affine::AffineApplyOp, affine::AffineMinOp, affine::AffineMaxOp, memref::DimOp>(op) ||
+         (isa<arith::ArithDialect>(op->getDialect()) && op->getNumResults() == 1 &&
+          op->getResult(0).getType().isIntOrIndex());
+}
 
 std::optional<llvm::SetVector<Operation *>> feedSlice(ir::DeviceOp device) {
   Slice slice(device);
@@ -80,11 +82,16 @@ bool isFed(const GraphCode &graph, const StreamPlan &plan, unsigned k) {
   return plan.tiles() && plan.calls[k].form == TaskForm::handedOver &&
          feedSlice(ir::calleeOf(graph.signature.calls[k]));
 }
-bool isTold(const GraphCode &graph, const StreamPlan &plan, unsigned k) {
-  return isFed(graph, plan, k) && !plan.completed(graph)[k];
+std::vector<bool> toldCalls(const GraphCode &graph, const StreamPlan &plan) {
+  auto completed = plan.completed(graph);
+  std::vector<bool> told;
+  for (unsigned k = 0; k < plan.calls.size(); ++k)
+    told.push_back(isFed(graph, plan, k) && !completed[k]);
+  return told;
 }
 
 void emitFeeds(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out) {
+  std::vector<bool> told = toldCalls(graph, plan);
   for (unsigned k = 0; k < plan.calls.size(); ++k) {
     ir::CallOp call = graph.signature.calls[k];
     if (!isFed(graph, plan, k))
@@ -97,7 +104,7 @@ void emitFeeds(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out) 
              graph.coordNames(k), "); });");
     out.line("feed_", call.getCallee().str(), "(ring, part, w", argumentList(graph, k), ");");
     out.line("}");
-    if (!isTold(graph, plan, k))
+    if (!told[k])
       continue;
     out.line("EVT_FORCED void tell_", k, "(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");
     declareCoords(graph, k, out);

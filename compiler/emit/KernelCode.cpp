@@ -1,6 +1,7 @@
 #include "KernelCode.h"
 
 #include "FeedCode.h"
+#include "RoleCode.h"
 #include "ScalarCode.h"
 #include "StreamCode.h"
 #include "TileCode.h"
@@ -275,7 +276,7 @@ void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, const TaskFor
     for (auto [k, event] : llvm::enumerate(streams->completed(graph)))
       if (event && forms[k] == TaskForm::handedOver)
         joins[k] = Join{*event, streams->onCompletion.at(*event)};
-  emitTasks(graph, forms, joins, out);
+  emitTasks(graph, forms, joins, streams ? toldCalls(graph, *streams) : std::vector<bool>(), out);
   std::string refusal = facts.dynamicRefusal();
   if (refusal.empty()) {
     emitTriggers(graph, facts.triggers, facts.sharedTail, out);
@@ -471,108 +472,6 @@ void emitCudaLaunch(const ir::Signature &s, const StreamPlan &streams, CodeWrite
   out.line();
 }
 
-void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std::string &layout, bool hasDynamic,
-                   int64_t collected, CodeWriter &out) {
-  const ir::Signature &s = graph.signature;
-  bool isMixed = streams.streams() && streams.tiles();
-  out.line("/// What the roles of a block do: see device/cuda/kernel.h.");
-  out.line("struct Kernel {");
-  out.line("static constexpr bool dynamic = Code::dynamic;");
-  out.line("static constexpr int collected = ", collected, ", row_pieces = ", streams.rowPieces(),
-           ", wait_parts = ", streams.early.waitParts(), ";");
-  out.line("static constexpr evt::SharedLayout layout", layout, ";");
-  bool tells = false;
-  for (unsigned k = 0; k < s.calls.size(); ++k)
-    tells |= isTold(graph, streams, k);
-  out.line("static constexpr bool tells = ", tells ? "!dynamic && layout.tile_stages().slots > 0" : "false", ";");
-  out.line("static __device__ __forceinline__ void schedule(evt::DynamicWorker &w, const Program &P) {");
-  out.line("if constexpr (Schedule == EVT_STATIC) run_static(w, P);");
-  out.line("else if constexpr (Schedule == EVT_TICKET) run_ticket(w, P);");
-  if (hasDynamic)
-    out.line("else run_dynamic(w, P);");
-  out.line("}");
-  auto has = [&](TaskForm form) { return [&streams, form](unsigned k) { return streams.calls[k].form == form; }; };
-  auto cases = [&](auto isOne, auto text) {
-    for (unsigned k = 0; k < s.calls.size(); ++k) {
-      if (!isOne(k))
-        continue;
-      std::optional<TaskForm> side = isMixed ? streams.calls[k].side : std::nullopt;
-      const char *guard = side == TaskForm::streamed ? "if constexpr (Streams) "
-                          : side == TaskForm::tiled  ? "if constexpr (Tiles) "
-                                                     : "";
-      out.line("case ", k, ": ", guard, text(num(k)), *guard ? " else break;" : "");
-    }
-  };
-  out.line("static __device__ __forceinline__ bool execute(evt::DynamicWorker &w, const Program &P, const evt::Task "
-           "&task) {");
-  out.line("switch (task.call) {");
-  cases(has(TaskForm::handedOver), [](const std::string &k) { return "return execute_" + k + "(w, P, task);"; });
-  cases(has(TaskForm::tiled), [](const std::string &k) { return "return execute_" + k + "(w, P, task);"; });
-  out.line("}");
-  out.line("return false;");
-  out.line("}");
-  if (streams.tiles()) {
-    out.line("static __device__ __forceinline__ void feed(evt::DynamicWorker &w, const Program &P, evt::Task &task, "
-             "evt::TileRing &ring, evt::TileLoader part) {");
-    out.line("switch (task.call) {");
-    cases([&](unsigned k) { return isFed(graph, streams, k); },
-          [](const std::string &k) { return "return feed_" + k + "(w, P, task, ring, part);"; });
-    out.line("}");
-    out.line("}");
-    out.line("static __device__ __forceinline__ void tell(evt::DynamicWorker &w, const Program &P, const evt::Task "
-             "&task) {");
-    out.line("switch (task.call) {");
-    cases([&](unsigned k) { return isTold(graph, streams, k); },
-          [](const std::string &k) { return "return tell_" + k + "(w, P, task);"; });
-    out.line("}");
-    out.line("}");
-  }
-  if (streams.tiles())
-    for (std::string what : {"load_weights", "load_rows"}) {
-      out.line("static __device__ __forceinline__ void ", what,
-               "(evt::DynamicWorker &w, const Program &P, evt::Task &task, evt::TileRing &ring) {");
-      out.line("switch (task.call) {");
-      cases(has(TaskForm::tiled),
-            [&](const std::string &k) { return "return " + what + "_" + k + "(w, P, task, ring);"; });
-      out.line("}");
-      out.line("}");
-    }
-  if (streams.streams()) {
-    out.line(
-        "static EVT_DEVICE bool waits(evt::DynamicWorker &w, const Program &P, const evt::Task &task, int part) {");
-    out.line("switch (task.call) {");
-    cases(has(TaskForm::streamed),
-          [](const std::string &k) { return "return stream_waits_" + k + "(w, P, task, part);"; });
-    out.line("}");
-    out.line("return false;");
-    out.line("}");
-    out.line("static __device__ __forceinline__ uint32_t open(evt::DynamicWorker &w, const Program &P, const "
-             "evt::Task &task, uint4 (&rows)[row_pieces], float *kept) {");
-    out.line("switch (task.call) {");
-    cases(has(TaskForm::streamed),
-          [](const std::string &k) { return "return stream_open_" + k + "(w, P, task, rows, kept);"; });
-    out.line("}");
-    out.line("return 0;");
-    out.line("}");
-    out.line("static __device__ __forceinline__ void multiply(uint32_t shape, evt::Ring &ring, evt::Results &results, "
-             "const uint4 (&rows)[row_pieces]) {");
-    out.line("switch (shape) {");
-    for (auto [i, p] : llvm::enumerate(streams.shapes()))
-      out.line("case ", i + 1, ": return evt::multiply_stream<", p->stages, ", ", p->blocks(), ", ", p->fragments(),
-               ", ", p->isBfloat16 ? "true" : "false", ">(ring, results, rows);");
-    out.line("}");
-    out.line("}");
-    out.line("static EVT_DEVICE void finish(evt::DynamicWorker &w, const Program &P, const evt::Task &task, "
-             "evt::Results &results, const float *kept) {");
-    out.line("switch (task.call) {");
-    cases(has(TaskForm::streamed),
-          [](const std::string &k) { return "return finish_" + k + "(w, P, task, results, kept);"; });
-    out.line("}");
-    out.line("}");
-  }
-  out.line("};");
-}
-
 } // namespace
 
 CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
@@ -710,7 +609,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   declareCompletions(graph, host);
   emitNotifies(graph, {}, {}, host);
   emitProtocols(graph, host);
-  emitTasks(graph, TaskForms(s.calls.size(), TaskForm::reported), {}, host);
+  emitTasks(graph, TaskForms(s.calls.size(), TaskForm::reported), {}, {}, host);
   emitExplain(graph, host);
   host.line("} // namespace");
   host.line();

@@ -1,6 +1,5 @@
 #include "ScheduleCode.h"
 
-#include "FeedCode.h"
 #include "StreamCode.h"
 #include "TileCode.h"
 #include "TiledCode.h"
@@ -155,9 +154,8 @@ std::string notifiesBy(const GraphCode &graph, unsigned k) {
 
 /// CUDA: the schedule hands a task over, and the compute warps execute it.
 void emitHandedTask(const GraphCode &graph, unsigned k, const std::string &groups, const std::string &args,
-                    std::optional<Join> join, CodeWriter &out) {
+                    std::optional<Join> join, bool isTold, CodeWriter &out) {
   ir::CallOp op = graph.signature.calls[k];
-  const bool isTold = !join && feedSlice(ir::calleeOf(op)); // by another warp, where loaders feed it
   std::string list = graph.coordNames(k), body = "body_" + op.getCallee().str() + "(w" + args;
   out.line("template <class Use> EVT_FORCED bool task_", k, "(Use &use, const Program &P", groups, graph.coordParams(k),
            ") {");
@@ -209,7 +207,7 @@ void emitJoin(const GraphCode &graph, unsigned k, const std::string &args, CodeW
 } // namespace
 
 void emitTasks(const GraphCode &graph, const TaskForms &forms, const std::vector<std::optional<Join>> &joins,
-               CodeWriter &out) {
+               const std::vector<bool> &told, CodeWriter &out) {
   for (unsigned k = 0; k < graph.signature.calls.size(); ++k) {
     ir::CallOp op = graph.signature.calls[k];
     std::string groups;
@@ -234,7 +232,7 @@ void emitTasks(const GraphCode &graph, const TaskForms &forms, const std::vector
     std::string args = argumentList(graph, k);
     TaskForm form = forms[k];
     if (form == TaskForm::handedOver)
-      emitHandedTask(graph, k, groups, args, joins.empty() ? std::nullopt : joins[k], out);
+      emitHandedTask(graph, k, groups, args, joins.empty() ? std::nullopt : joins[k], !told.empty() && told[k], out);
     else if (form == TaskForm::joined)
       emitJoin(graph, k, args, out);
     else if (form == TaskForm::tiled)

@@ -153,9 +153,7 @@ private:
     auto isFixed = [&](Value memory) { return isImmutable(cast<BlockArgument>(memory).getArgNumber()); };
     for (Operation &op : body) {
       auto read = dyn_cast<ir::ReadOp>(op);
-      const bool isIndex = isa<affine::AffineApplyOp, affine::AffineMinOp, affine::AffineMaxOp, memref::DimOp>(op) ||
-                           (isa<arith::ArithDialect>(op.getDialect()) && op.getNumResults() == 1 &&
-                            op.getResult(0).getType().isIntOrIndex() && !isa<arith::ConstantOp>(op));
+      const bool isIndex = isIndexWork(&op) && !isa<arith::ConstantOp>(op);
       if ((isIndex || (read && isFixed(read.getTable()))) && llvm::all_of(op.getOperands(), isKnown)) {
         emitScalar(&op);
         ahead.insert(&op);

@@ -16,7 +16,7 @@ EVT_DEVICE inline std::int64_t ceildiv(std::int64_t a, std::int64_t b) {
 }
 EVT_DEVICE inline std::int64_t mod(std::int64_t a, std::int64_t b) { return a - floordiv(a, b) * b; }
 EVT_DEVICE inline std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-EVT_DEVICE constexpr std::int64_t most(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
+EVT_DEVICE inline std::int64_t most(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
 /// arith.maximumf and minimumf: NaN if either is, and -0 is below +0. Equal operands differ at most in the sign of
 /// zero, so combining their bits picks the right zero without a branch.

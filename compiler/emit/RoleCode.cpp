@@ -1,0 +1,105 @@
+#include "RoleCode.h"
+
+#include "FeedCode.h"
+
+namespace evt::emit {
+
+namespace {
+
+std::string num(int64_t n) { return std::to_string(n); }
+
+} // namespace
+
+void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std::string &layout, bool hasDynamic,
+                   int64_t collected, CodeWriter &out) {
+  const ir::Signature &s = graph.signature;
+  bool isMixed = streams.streams() && streams.tiles();
+  out.line("/// What the roles of a block do: see device/cuda/kernel.h.");
+  out.line("struct Kernel {");
+  out.line("static constexpr bool dynamic = Code::dynamic;");
+  out.line("static constexpr int collected = ", collected, ", row_pieces = ", streams.rowPieces(),
+           ", wait_parts = ", streams.early.waitParts(), ";");
+  out.line("static constexpr evt::SharedLayout layout", layout, ";");
+  std::vector<bool> told = toldCalls(graph, streams);
+  out.line("static constexpr bool tells = ",
+           llvm::is_contained(told, true) ? "!dynamic && layout.tile_stages().slots > 0" : "false", ";");
+  out.line("static __device__ __forceinline__ void schedule(evt::DynamicWorker &w, const Program &P) {");
+  out.line("if constexpr (Schedule == EVT_STATIC) run_static(w, P);");
+  out.line("else if constexpr (Schedule == EVT_TICKET) run_ticket(w, P);");
+  if (hasDynamic)
+    out.line("else run_dynamic(w, P);");
+  out.line("}");
+  auto has = [&](TaskForm form) { return [&streams, form](unsigned k) { return streams.calls[k].form == form; }; };
+  auto cases = [&](auto isOne, auto text) {
+    for (unsigned k = 0; k < s.calls.size(); ++k) {
+      if (!isOne(k))
+        continue;
+      std::optional<TaskForm> side = isMixed ? streams.calls[k].side : std::nullopt;
+      const char *guard = side == TaskForm::streamed ? "if constexpr (Streams) "
+                          : side == TaskForm::tiled  ? "if constexpr (Tiles) "
+                                                     : "";
+      out.line("case ", k, ": ", guard, text(num(k)), *guard ? " else break;" : "");
+    }
+  };
+  // A function that goes by the task's call.
+  auto dispatch = [&](const std::string &head, auto isOne, auto text, const char *otherwise = "") {
+    out.line(head);
+    out.line("switch (task.call) {");
+    cases(isOne, text);
+    out.line("}");
+    if (*otherwise)
+      out.line(otherwise);
+    out.line("}");
+  };
+  out.line("static __device__ __forceinline__ bool execute(evt::DynamicWorker &w, const Program &P, const evt::Task "
+           "&task) {");
+  out.line("switch (task.call) {");
+  cases(has(TaskForm::handedOver), [](const std::string &k) { return "return execute_" + k + "(w, P, task);"; });
+  cases(has(TaskForm::tiled), [](const std::string &k) { return "return execute_" + k + "(w, P, task);"; });
+  out.line("}");
+  out.line("return false;");
+  out.line("}");
+  if (streams.tiles()) {
+    dispatch(
+        "static __device__ __forceinline__ void feed(evt::DynamicWorker &w, const Program &P, evt::Task &task, "
+        "evt::TileRing &ring, evt::TileLoader part) {",
+        [&](unsigned k) { return isFed(graph, streams, k); },
+        [](const std::string &k) { return "return feed_" + k + "(w, P, task, ring, part);"; });
+    dispatch(
+        "static __device__ __forceinline__ void tell(evt::DynamicWorker &w, const Program &P, const evt::Task "
+        "&task) {",
+        [&](unsigned k) { return told[k]; }, [](const std::string &k) { return "return tell_" + k + "(w, P, task);"; });
+  }
+  if (streams.tiles())
+    for (std::string what : {"load_weights", "load_rows"})
+      dispatch("static __device__ __forceinline__ void " + what +
+                   "(evt::DynamicWorker &w, const Program &P, evt::Task &task, evt::TileRing &ring) {",
+               has(TaskForm::tiled),
+               [&](const std::string &k) { return "return " + what + "_" + k + "(w, P, task, ring);"; });
+  if (streams.streams()) {
+    dispatch(
+        "static EVT_DEVICE bool waits(evt::DynamicWorker &w, const Program &P, const evt::Task &task, int part) {",
+        has(TaskForm::streamed),
+        [](const std::string &k) { return "return stream_waits_" + k + "(w, P, task, part);"; }, "return false;");
+    dispatch(
+        "static __device__ __forceinline__ uint32_t open(evt::DynamicWorker &w, const Program &P, const "
+        "evt::Task &task, uint4 (&rows)[row_pieces], float *kept) {",
+        has(TaskForm::streamed),
+        [](const std::string &k) { return "return stream_open_" + k + "(w, P, task, rows, kept);"; }, "return 0;");
+    out.line("static __device__ __forceinline__ void multiply(uint32_t shape, evt::Ring &ring, evt::Results &results, "
+             "const uint4 (&rows)[row_pieces]) {");
+    out.line("switch (shape) {");
+    for (auto [i, p] : llvm::enumerate(streams.shapes()))
+      out.line("case ", i + 1, ": return evt::multiply_stream<", p->stages, ", ", p->blocks(), ", ", p->fragments(),
+               ", ", p->isBfloat16 ? "true" : "false", ">(ring, results, rows);");
+    out.line("}");
+    out.line("}");
+    dispatch("static EVT_DEVICE void finish(evt::DynamicWorker &w, const Program &P, const evt::Task &task, "
+             "evt::Results &results, const float *kept) {",
+             has(TaskForm::streamed),
+             [](const std::string &k) { return "return finish_" + k + "(w, P, task, results, kept);"; });
+  }
+  out.line("};");
+}
+
+} // namespace evt::emit

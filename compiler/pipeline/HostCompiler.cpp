@@ -109,6 +109,10 @@ std::vector<KernelResources> readResources(llvm::StringRef said) {
   if (said.contains("'setmaxnreg' ignored"))
     for (KernelResources &kernel : all)
       kernel.ignoresRoles = true;
+  for (llvm::StringRef line : llvm::split(said, '\n'))
+    if (line.contains("wgmma.mma_async instructions are serialized"))
+      for (KernelResources &kernel : all)
+        kernel.multipliesOneByOne |= line.contains("'" + kernel.kernel + "'");
   return all;
 }
 

@@ -27,6 +27,7 @@ struct KernelResources {
   int64_t registers = 0, spilledBytes = 0; // of a thread
   int64_t barriers = 0, sharedBytes = 0;   // of a block, besides what is given at launch
   bool ignoresRoles = false;               // somewhere in the source, roles of a block do not trade registers
+  bool multipliesOneByOne = false;         // products of tiles wait for each other
 };
 /// From what the assembler says when it is asked to (-v).
 std::vector<KernelResources> readResources(llvm::StringRef said);

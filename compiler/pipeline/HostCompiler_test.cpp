@@ -42,6 +42,15 @@ TEST(Resources, TellIfRolesDoNotTradeRegisters) {
   EXPECT_TRUE(kernels[0].ignoresRoles);
 }
 
+TEST(Resources, TellIfProductsWaitForEachOther) {
+  auto kernels = readResources(
+      said + std::string("ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
+                         "serialized due to ill formed pipeline stage in the function 'evt_kernel_static'\n"));
+  ASSERT_EQ(kernels.size(), 2u);
+  EXPECT_TRUE(kernels[0].multipliesOneByOne);
+  EXPECT_FALSE(kernels[1].multipliesOneByOne);
+}
+
 TEST(Resources, OfNothingAreNone) { EXPECT_TRUE(readResources("nvcc fatal   : no input files\n").empty()); }
 
 } // namespace

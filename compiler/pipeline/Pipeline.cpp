@@ -95,6 +95,9 @@ std::string checkBudgets(ArrayRef<KernelResources> kernels, nlohmann::ordered_js
     if (k.ignoresRoles)
       warning = "the assembler gives all roles of a block as many registers, those that multiply too few: this is a "
                 "defect of the compiler, please report the program";
+    if (k.multipliesOneByOne)
+      warning = "the assembler lets products of tiles wait for each other in " + k.kernel +
+                ": this is a defect of the compiler, please report the program";
     if (k.spilledBytes > spillWorthAWord && warning.empty())
       warning = k.kernel + " keeps " + std::to_string(k.spilledBytes) +
                 " bytes a thread in memory that do not fit in registers: smaller tiles would be faster";

@@ -21,8 +21,6 @@
 
 #include "device/common/protocol.h"
 
-#include <type_traits>
-
 namespace evt {
 
 /// A tensor as the copy engine knows it.
@@ -254,8 +252,8 @@ __device__ __forceinline__ void move_up(float (&sums)[Pieces][Sums]) {
 /// once, since waiting for the next would keep a part of the ring from being filled. `begin()` is called when the first
 /// products have been issued: the task's waits are passed then.
 ///
-/// The chunks of a stage are no loop of the kernel: ptxas lets products wait for each other where it cannot see all
-/// that are in flight.
+/// The chunks of a stage are no loop of the kernel, and there is one loop over stages for all numbers of rows: ptxas
+/// lets products wait for each other, in all of the kernel, where it cannot see all that are in flight.
 template <int Rows, int Columns, bool Bfloat16, bool Packed, int Chunks, int Pieces, int Sums, class Begin>
 __device__ __forceinline__ void multiply_tiles(TileRing &of_worker, int room, int steps, int fetched, int own,
                                                float (&sums)[Pieces][Sums], Begin begin) {
@@ -280,33 +278,27 @@ __device__ __forceinline__ void multiply_tiles(TileRing &of_worker, int room, in
   constexpr bool is_large = Rows * Columns / (Rows + Columns) >= 80;
   const std::uint32_t next_rows = (std::uint32_t)fetched * 128 / 16, first_weights = Chunks * room * 128;
   constexpr std::uint32_t next_weights = (Packed ? 1024 : Columns * 128) / 16;
-  const auto multiply = [&](auto pieces) {
-    for (int i = 0; i < stages; ++i) {
-      const std::uint32_t stage = ring.receive();
-      std::uint64_t rows = ptx::tile_descriptor(stage + (std::uint32_t)(group * Pieces * group_rows * 128));
-      std::uint64_t weights =
-          Packed ? ptx::packed_descriptor<Chunks>(stage + first_weights) : ptx::tile_descriptor(stage + first_weights);
-      ptx::wgmma_fence();
+  for (int i = 0; i < stages; ++i) {
+    const std::uint32_t stage = ring.receive();
+    std::uint64_t rows = ptx::tile_descriptor(stage + (std::uint32_t)(group * Pieces * group_rows * 128));
+    std::uint64_t weights =
+        Packed ? ptx::packed_descriptor<Chunks>(stage + first_weights) : ptx::tile_descriptor(stage + first_weights);
+    ptx::wgmma_fence();
 #pragma unroll
-      for (int chunk = 0; chunk < Chunks; ++chunk, rows += next_rows, weights += next_weights)
+    for (int chunk = 0; chunk < Chunks; ++chunk, rows += next_rows, weights += next_weights)
 #pragma unroll
-        for (int k = 0; k < 4; ++k)
+      for (int k = 0; k < 4; ++k)
 #pragma unroll
-          for (int p = 0; p < decltype(pieces)::value; ++p)
-            ptx::wgmma<Columns, Bfloat16>(sums[p], rows + p * group_rows * 128 / 16 + ptx::columns_further<false>(k),
-                                          weights + ptx::columns_further<Packed>(k));
-      ptx::wgmma_commit();
-      if (i == 0)
-        begin();
-      ptx::wgmma_wait<is_large ? 1 : 0>();
-      if (!is_large || i)
-        ring.release();
-    }
-  };
-  if (Pieces > 1 && own <= group_rows)
-    multiply(std::integral_constant<int, 1>());
-  else
-    multiply(std::integral_constant<int, Pieces>());
+        for (int p = 0; p < Pieces; ++p)
+          ptx::wgmma<Columns, Bfloat16>(sums[p], rows + p * group_rows * 128 / 16 + ptx::columns_further<false>(k),
+                                        weights + ptx::columns_further<Packed>(k));
+    ptx::wgmma_commit();
+    if (i == 0)
+      begin();
+    ptx::wgmma_wait<is_large ? 1 : 0>();
+    if (!is_large || i)
+      ring.release();
+  }
   if (is_large) {
     ptx::wgmma_wait<0>();
     ring.release();

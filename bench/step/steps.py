@@ -49,7 +49,7 @@ class Steps:
 
     def __init__(self, model, program, pages):
         self.model, self.program, self.failures = model, program, 0
-        shape = (model.layers, pages * SLOTS, model.kv)
+        shape = (model.layers, model.kv, pages * SLOTS)
         self.cache = {"keys": torch.full((*shape, model.head), float("nan"), dtype=torch.bfloat16, device="cuda"),
                       "values": torch.full((*shape, model.head), float("nan"), dtype=torch.bfloat16, device="cuda")}
         if model.normed:
@@ -65,7 +65,7 @@ class Steps:
         """Other pages, for so many positions, that begin as these do."""
         others = self.take(positions)
         for name, tensor in self.cache.items():
-            paged = (tensor[None] if name == "history" else tensor).unflatten(1, (-1, SLOTS))
+            paged = (tensor[None] if name == "history" else tensor.flatten(0, 1)).unflatten(1, (-1, SLOTS))
             paged[:, others[:len(pages)]] = paged[:, pages]
         return others
 

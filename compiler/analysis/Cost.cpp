@@ -189,7 +189,7 @@ private:
         IndexRange row;
         row.lo = 0;
         row.hi = columns - 1;
-        touch(memory, false, {layer, {}, head, row}, {1, 1, 1, columns}, times * positions);
+        touch(memory, false, {layer, head, {}, row}, {1, 1, 1, columns}, times * positions);
       }
     assume("a request attends to as many positions as its row of the page table has room for");
     return positions;
@@ -280,7 +280,7 @@ private:
       if (!memory)
         continue;
       if (op.getSlots()) {
-        touch(memory, true, {layer, {}, head, first(each)}, {1, tokens, 1, each}, times);
+        touch(memory, true, {layer, head, {}, first(each)}, {1, 1, tokens, each}, times);
         continue;
       }
       IndexRange ofHead;
@@ -311,13 +311,13 @@ private:
     for (Value memory : {op.getKeys(), op.getValues(), op.getKeySquares()})
       if (memory) {
         int64_t count = cast<MemRefType>(memory.getType()).getDimSize(3);
-        touch(memory, false, {layer, {}, head, columns(count)}, {1, 1, 1, count}, times * positions);
+        touch(memory, false, {layer, head, {}, columns(count)}, {1, 1, 1, count}, times * positions);
       }
     const int64_t rows = (int64_t)op.getTokens(), all = cast<MemRefType>(op.getQuery().getType()).getDimSize(1);
     for (Value memory : {op.getQuery(), op.getQuerySquares(), op.getOut()})
       if (memory) {
         auto type = cast<MemRefType>(memory.getType());
-        const int64_t share = type.getDimSize(1) / cast<MemRefType>(op.getKeys().getType()).getDimSize(2);
+        const int64_t share = type.getDimSize(1) / cast<MemRefType>(op.getKeys().getType()).getDimSize(1);
         IndexRange columnsOfHead;
         if (head.lo && head.hi) {
           columnsOfHead.lo = *head.lo * share;
@@ -326,7 +326,7 @@ private:
         touch(memory, memory == op.getOut(), {token, columnsOfHead}, {rows, share}, times);
       }
     assume("a request attends to as many positions as its row of the page table has room for");
-    return positions * (4 * rows * all / cast<MemRefType>(op.getKeys().getType()).getDimSize(2));
+    return positions * (4 * rows * all / cast<MemRefType>(op.getKeys().getType()).getDimSize(1));
   }
 
   /// All parts; returns the operations on them.

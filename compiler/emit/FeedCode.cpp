@@ -22,11 +22,39 @@ public:
   }
 
   bool add(ir::AttendOp attend) {
+    return addAttention(attend,
+                        {attend.getLayer(), attend.getRequest(), attend.getHead(), attend.getBegin(), attend.getEnd()});
+  }
+  bool add(ir::AttendPartsOp attend) {
+    return addAttention(attend, {attend.getLayer(), attend.getRequest(), attend.getHead(), attend.getBegin(),
+                                 attend.getEnd(), attend.getPart()});
+  }
+
+  /// Tables that it reads.
+  SmallVector<BlockArgument> tables() const {
+    SmallVector<BlockArgument> read;
+    for (Operation *op : operations) {
+      if (auto attend = dyn_cast<ir::AttendPartsOp>(op))
+        read.push_back(cast<BlockArgument>(attend.getPages()));
+      else if (isa<ir::ReadOp, ir::ShortTokensOp>(op))
+        for (Value operand : op->getOperands())
+          if (isa<MemRefType>(operand.getType()))
+            read.push_back(cast<BlockArgument>(operand));
+    }
+    return read;
+  }
+
+  llvm::SetVector<Operation *> operations;
+
+private:
+  llvm::DenseSet<Value> written;
+
+  template <class Attend> bool addAttention(Attend attend, std::initializer_list<Value> indices) {
     for (Value memory :
          {Value(attend.getKeys()), Value(attend.getValues()), Value(attend.getPages()), Value(attend.getSquares())})
       if (memory && written.contains(memory))
         return false;
-    for (Value index : {attend.getLayer(), attend.getRequest(), attend.getHead(), attend.getBegin(), attend.getEnd()})
+    for (Value index : indices)
       if (!add(index))
         return false;
     for (Operation *outer = attend->getParentOp(); !isa<ir::DeviceOp>(outer); outer = outer->getParentOp()) {
@@ -39,11 +67,6 @@ public:
     return true;
   }
 
-  llvm::SetVector<Operation *> operations;
-
-private:
-  llvm::DenseSet<Value> written;
-
   bool add(Value index) {
     if (auto argument = dyn_cast<BlockArgument>(index)) {
       auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
@@ -53,7 +76,7 @@ private:
     if (!isIndexWork(op) && !isa<ir::ReadOp, ir::ShortTokensOp>(op))
       return false;
     for (Value operand : op->getOperands())
-      if (isa<MemRefType>(operand.getType()) ? written.contains(operand) : !add(operand))
+      if (isa<MemRefType>(operand.getType()) ? !isa<memref::DimOp>(op) && written.contains(operand) : !add(operand))
         return false;
     operations.insert(op);
     return true;
@@ -68,14 +91,46 @@ bool isIndexWork(Operation *op) {
           op->getResult(0).getType().isIntOrIndex());
 }
 
-std::optional<llvm::SetVector<Operation *>> feedSlice(ir::DeviceOp device) {
+template <class Attend> static std::optional<Slice> sliceOf(ir::DeviceOp device) {
   Slice slice(device);
   bool ok = !device.isForeign();
   if (ok)
-    device.walk([&](ir::AttendOp attend) { ok = ok && slice.add(attend); });
-  if (!ok || slice.operations.empty())
+    device.walk([&](Attend attend) { ok = ok && slice.add(attend); });
+  return ok && !slice.operations.empty() ? std::optional(std::move(slice)) : std::nullopt;
+}
+
+std::optional<llvm::SetVector<Operation *>> feedSlice(ir::DeviceOp device) {
+  auto slice = sliceOf<ir::AttendOp>(device);
+  return slice ? std::optional(std::move(slice->operations)) : std::nullopt;
+}
+
+std::optional<llvm::SetVector<Operation *>> partsSlice(ir::DeviceOp device,
+                                                       llvm::function_ref<bool(unsigned)> isImmutable) {
+  auto slice = sliceOf<ir::AttendPartsOp>(device);
+  if (slice && llvm::count_if(slice->operations, [](Operation *op) { return isa<ir::AttendPartsOp>(op); }) != 1)
+    return std::nullopt; // what is fed of a task is one attention
+  if (!slice || !llvm::all_of(slice->tables(), [&](BlockArgument t) { return isImmutable(t.getArgNumber()); }))
     return std::nullopt;
-  return std::move(slice.operations);
+  return std::move(slice->operations);
+}
+
+bool isImmutable(const GraphCode &graph, ir::DeviceOp device, unsigned argument) {
+  return llvm::all_of(graph.signature.calls, [&](ir::CallOp call) {
+    return ir::calleeOf(call) != device || graph.signature.isImmutable(call.getArgs()[argument]);
+  });
+}
+
+bool isFedByStream(const GraphCode &graph, const StreamPlan &plan, ir::DeviceOp device) {
+  for (auto [k, call] : llvm::enumerate(graph.signature.calls))
+    if (ir::calleeOf(call) == device && plan.calls[k].form != TaskForm::handedOver)
+      return false;
+  return plan.streams() && partsSlice(device, [&](unsigned a) { return isImmutable(graph, device, a); });
+}
+
+std::string feedShape(ir::AttendPartsOp attend) {
+  return "<" + std::to_string(attend.getRows()) + ", " +
+         std::to_string(cast<MemRefType>(attend.getKeys().getType()).getDimSize(3)) + ", " +
+         std::to_string(attend.getPageSlots()) + ", Kernel::layout.stream_stages()>";
 }
 
 bool isFed(const GraphCode &graph, const StreamPlan &plan, unsigned k) {
@@ -94,6 +149,20 @@ void emitFeeds(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out) 
   std::vector<bool> told = toldCalls(graph, plan);
   for (unsigned k = 0; k < plan.calls.size(); ++k) {
     ir::CallOp call = graph.signature.calls[k];
+    if (isFedByStream(graph, plan, ir::calleeOf(call))) {
+      out.line("// ", graph.signature.callName(k), ": what it attends to, by all lanes of each loader");
+      ir::AttendPartsOp attend;
+      ir::calleeOf(call).walk([&](ir::AttendPartsOp op) { attend = op; });
+      auto passed = [&](Value memory) {
+        return "P.m" +
+               std::to_string(graph.signature.memoryOf(call.getArgs()[cast<BlockArgument>(memory).getArgNumber()]));
+      };
+      out.line("EVT_FORCED void feed_stages_", k,
+               "(const Program &P, const evt::Task &task, evt::tile::StageFeeder &feeder) {");
+      out.line("evt::tile::feed_parts", feedShape(attend), "(feeder, task.feed, ", passed(attend.getKeys()), ", ",
+               passed(attend.getValues()), ", ", passed(attend.getPages()), ");");
+      out.line("}");
+    }
     if (!isFed(graph, plan, k))
       continue;
     out.line("// ", graph.signature.callName(k), ": what it attends to, by all lanes of each loader");

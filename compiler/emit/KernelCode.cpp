@@ -25,7 +25,7 @@ std::string num(int64_t n) { return std::to_string(n); }
 constexpr int64_t cudaThreads = 384, cudaStreamingThreads = 512;
 constexpr int64_t cudaSharedBytes = 227 << 10;
 constexpr int64_t cudaOwnBytes = 6 << 10, cudaEventBytes = 32; // of what a block knows of a launch
-constexpr int64_t cudaStreamBytes = 3 << 9;                    // and of what it streams
+constexpr int64_t cudaStreamBytes = 2 << 10;                   // and of what it streams
 constexpr int64_t cudaRingBytes = 192 << 10;
 constexpr int64_t cudaBytesInFlight = 40 << 10;
 constexpr int64_t cudaMostTileSlots = 8, cudaTileAlignment = 1024;
@@ -224,12 +224,9 @@ bool emitDevices(const GraphCode &graph, Target target, const StreamPlan *stream
       tileBytes[k] = known->second;
       continue;
     }
-    auto isImmutable = [&](unsigned argument) {
-      return llvm::all_of(graph.signature.calls, [&](ir::CallOp other) {
-        return ir::calleeOf(other) != device || graph.signature.isImmutable(other.getArgs()[argument]);
-      });
-    };
-    DeviceCode body = emitDevice(device, target, isImmutable);
+    DeviceCode body = emitDevice(
+        device, target, [&](unsigned argument) { return isImmutable(graph, device, argument); },
+        streams && isFedByStream(graph, *streams, device));
     if (body.text.empty())
       return false;
     tileBytes[k] = seen[device] = body.tileBytes;
@@ -271,12 +268,17 @@ void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, const TaskFor
   for (unsigned k = 0; streams && k < s.calls.size(); ++k)
     if (streams->early.isEarly(k))
       emitHints(graph, k, streams->early.hinted, out);
-  std::vector<std::optional<Join>> joins(s.calls.size());
-  if (streams)
+  HandedOver how;
+  if (streams) {
+    how.joins.resize(s.calls.size());
     for (auto [k, event] : llvm::enumerate(streams->completed(graph)))
       if (event && forms[k] == TaskForm::handedOver)
-        joins[k] = Join{*event, streams->onCompletion.at(*event)};
-  emitTasks(graph, forms, joins, streams ? toldCalls(graph, *streams) : std::vector<bool>(), out);
+        how.joins[k] = Join{*event, streams->onCompletion.at(*event)};
+    how.told = toldCalls(graph, *streams);
+    for (ir::CallOp call : s.calls)
+      how.fed.push_back(isFedByStream(graph, *streams, ir::calleeOf(call)));
+  }
+  emitTasks(graph, forms, how, out);
   std::string refusal = facts.dynamicRefusal();
   if (refusal.empty()) {
     emitTriggers(graph, facts.triggers, facts.sharedTail, out);
@@ -609,7 +611,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   declareCompletions(graph, host);
   emitNotifies(graph, {}, {}, host);
   emitProtocols(graph, host);
-  emitTasks(graph, TaskForms(s.calls.size(), TaskForm::reported), {}, {}, host);
+  emitTasks(graph, TaskForms(s.calls.size(), TaskForm::reported), {}, host);
   emitExplain(graph, host);
   host.line("} // namespace");
   host.line();

@@ -23,6 +23,9 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
   std::vector<bool> told = toldCalls(graph, streams);
   out.line("static constexpr bool tells = ",
            llvm::is_contained(told, true) ? "!dynamic && layout.tile_stages().slots > 0" : "false", ";");
+  auto isStaged = [&](unsigned k) { return isFedByStream(graph, streams, ir::calleeOf(s.calls[k])); };
+  bool feedsStages = llvm::any_of(llvm::seq<unsigned>(0, s.calls.size()), isStaged);
+  out.line("static constexpr bool feeds_stages = ", feedsStages ? "layout.slots > 0" : "false", ";");
   out.line("static __device__ __forceinline__ void schedule(evt::DynamicWorker &w, const Program &P) {");
   out.line("if constexpr (Schedule == EVT_STATIC) run_static(w, P);");
   out.line("else if constexpr (Schedule == EVT_TICKET) run_ticket(w, P);");
@@ -70,6 +73,10 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
         "&task) {",
         [&](unsigned k) { return told[k]; }, [](const std::string &k) { return "return tell_" + k + "(w, P, task);"; });
   }
+  if (feedsStages)
+    dispatch("static __device__ __forceinline__ void feed_stages(const Program &P, const evt::Task &task, "
+             "evt::tile::StageFeeder &feeder) {",
+             isStaged, [](const std::string &k) { return "return feed_stages_" + k + "(P, task, feeder);"; });
   if (streams.tiles())
     for (std::string what : {"load_weights", "load_rows"})
       dispatch("static __device__ __forceinline__ void " + what +

@@ -154,7 +154,7 @@ std::string notifiesBy(const GraphCode &graph, unsigned k) {
 
 /// CUDA: the schedule hands a task over, and the compute warps execute it.
 void emitHandedTask(const GraphCode &graph, unsigned k, const std::string &groups, const std::string &args,
-                    std::optional<Join> join, bool isTold, CodeWriter &out) {
+                    std::optional<Join> join, bool isTold, bool isFed, CodeWriter &out) {
   ir::CallOp op = graph.signature.calls[k];
   std::string list = graph.coordNames(k), body = "body_" + op.getCallee().str() + "(w" + args;
   out.line("template <class Use> EVT_FORCED bool task_", k, "(Use &use, const Program &P", groups, graph.coordParams(k),
@@ -165,19 +165,28 @@ void emitHandedTask(const GraphCode &graph, unsigned k, const std::string &group
   if (attendsToRuns && op.getNumCoords() > 0 && !op.isRagged())
     out.line("if constexpr (!dynamic) c0 = ", graph.extentList(k)[graph.coordList(k).size() - op.getNumCoords()],
              " - 1 - c0;");
-  out.line("return use.w.hand_over(", k, ", linear_", k, "(P", op.isRagged() ? ", groups" : "", list, ")", list, ");");
+  std::string fed = isFed ? "_fed(feed_" + op.getCallee().str() + "(use.w" + args + "), " : "(";
+  out.line("return use.w.hand_over", fed, k, ", linear_", k, "(P", op.isRagged() ? ", groups" : "", list, ")", list,
+           ");");
   out.line("}");
   out.line("EVT_FN inline bool execute_", k, "(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");
   declareCoords(graph, k, out);
   out.line("return evt::run_", join ? "joining_" : "", "task<dynamic", isTold ? ", Kernel::tells" : "", ">(");
-  out.line("    w, task, P.c", k, "_first + task.index,");
+  out.line("    w, task, P.c", k, "_first,");
   out.line("    [&] { evt::Polling use{w}; return waits_", k, "(use, P", list, "); },");
   if (waitsInside(ir::calleeOf(op)))
     out.line("    [&](auto pass) { return ", body, ", pass); },");
   else
     out.line("    [&](auto pass) { if (!pass()) return false; ", body, "); return true; },");
+  // Coordinates are read again behind the body, which has better use for registers.
+  CodeWriter again;
+  declareCoords(graph, k, again);
+  std::string coords = again.take();
   if (!join) {
-    out.line("    ", notifiesBy(graph, k), ");");
+    out.line("    [&] {");
+    out.block(coords);
+    out.line("    ", notifiesBy(graph, k), "();");
+    out.line("    });");
   } else {
     auto notify = *op.getProtocol().getOps<ir::NotifyOp>().begin();
     auto locals = graph.locals(k);
@@ -187,9 +196,15 @@ void emitHandedTask(const GraphCode &graph, unsigned k, const std::string &group
       indices += ", " + i;
       element = element.empty() ? i : "(" + element + ") * P.e" + e + "_" + num(d) + " + " + i;
     }
-    out.line("    [&] { return evt::Worker::arrive(P.e", e, " + ", element.empty() ? "0" : element, ") == count_", e,
-             "(P", indices, "); },");
-    out.line("    [&] { join_", join->call, "(w, P", indices, "); });");
+    out.line("    [&] {");
+    out.block(coords);
+    out.line("    return evt::Worker::arrive(P.e", e, " + ", element.empty() ? "0" : element, ") == count_", e, "(P",
+             indices, ");");
+    out.line("    },");
+    out.line("    [&] {");
+    out.block(coords);
+    out.line("    join_", join->call, "(w, P", indices, ");");
+    out.line("    });");
   }
   out.line("}");
 }
@@ -206,8 +221,7 @@ void emitJoin(const GraphCode &graph, unsigned k, const std::string &args, CodeW
 
 } // namespace
 
-void emitTasks(const GraphCode &graph, const TaskForms &forms, const std::vector<std::optional<Join>> &joins,
-               const std::vector<bool> &told, CodeWriter &out) {
+void emitTasks(const GraphCode &graph, const TaskForms &forms, const HandedOver &how, CodeWriter &out) {
   for (unsigned k = 0; k < graph.signature.calls.size(); ++k) {
     ir::CallOp op = graph.signature.calls[k];
     std::string groups;
@@ -232,7 +246,8 @@ void emitTasks(const GraphCode &graph, const TaskForms &forms, const std::vector
     std::string args = argumentList(graph, k);
     TaskForm form = forms[k];
     if (form == TaskForm::handedOver)
-      emitHandedTask(graph, k, groups, args, joins.empty() ? std::nullopt : joins[k], !told.empty() && told[k], out);
+      emitHandedTask(graph, k, groups, args, how.joins.empty() ? std::nullopt : how.joins[k],
+                     !how.told.empty() && how.told[k], !how.fed.empty() && how.fed[k], out);
     else if (form == TaskForm::joined)
       emitJoin(graph, k, args, out);
     else if (form == TaskForm::tiled)

@@ -43,11 +43,14 @@ struct Join {
 };
 
 /// `linear_K`, `task_K<Use>` and, for ragged calls, `Groups_K` and `born_K`; for tasks handed over, `execute_K`, which
-/// goes on with another call's task if it completed its event: `joins`, by call, may be empty. For such calls,
-/// `join_K`. Tasks of calls that are `told` leave their notifies to another warp (FeedCode.h). What streams or is run
-/// by epilogue warps is StreamCode's.
-void emitTasks(const GraphCode &graph, const TaskForms &forms, const std::vector<std::optional<Join>> &joins,
-               const std::vector<bool> &told, CodeWriter &out);
+/// goes on with another call's task if it completed its event: `joins`. Each is by call, and may be empty. For such
+/// calls, `join_K`. Tasks of calls that are `told` leave their notifies to another warp, those of calls that are `fed`
+/// go with what loaders feed them (FeedCode.h). What streams or is run by epilogue warps is StreamCode's.
+struct HandedOver {
+  std::vector<std::optional<Join>> joins;
+  std::vector<bool> told, fed;
+};
+void emitTasks(const GraphCode &graph, const TaskForms &forms, const HandedOver &how, CodeWriter &out);
 /// `passes` names, for a call that streams, grid coordinates that every worker walks in full, outermost: it then has
 /// all tasks that differ in nothing else.
 void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms,

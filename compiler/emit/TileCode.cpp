@@ -28,8 +28,8 @@ template <typename Attend> std::string squaresType(Attend op) {
 
 class TileCode : private TileValues {
 public:
-  TileCode(ir::DeviceOp device, Target target, llvm::function_ref<bool(unsigned)> isImmutable)
-      : TileValues(target), device(device), isImmutable(isImmutable) {}
+  TileCode(ir::DeviceOp device, Target target, llvm::function_ref<bool(unsigned)> isImmutable, bool feedsStages)
+      : TileValues(target), device(device), isImmutable(isImmutable), feedsStages(feedsStages) {}
 
   DeviceCode emit() {
     std::string name = device.getSymName().str(), params = parameters();
@@ -60,6 +60,16 @@ public:
 
   /// CUDA: `feed_NAME`, the loaders' side of a function that attends; empty if there is none.
   std::string emitFeed() {
+    if (feedsStages) {
+      auto slice = partsSlice(device, isImmutable);
+      out.line("EVT_FN evt::Feed feed_", device.getSymName().str(), "(", parameters(), ") {");
+      for (Operation *op : *slice)
+        if (auto parts = dyn_cast<ir::AttendPartsOp>(op))
+          out.line("if (!evt::tile::may_feed<", parts.getPageSlots(), ">(", name(parts.getPages()), ")) return {};");
+      feedBlock(device.getBody().front(), *slice);
+      out.line("}");
+      return out.take();
+    }
     auto slice = feedSlice(device);
     if (!slice)
       return "";
@@ -98,6 +108,10 @@ private:
         auto q = cast<RankedTensorType>(attend.getQuery().getType());
         out.line("evt::tile::feed_attention<", q.getDimSize(0), ", ", q.getDimSize(1), ", ", attend.getPageSlots(),
                  ", Kernel::layout.tile_stages()>(ring, part, ", cacheOf(attend), ");");
+      } else if (auto parts = dyn_cast<ir::AttendPartsOp>(op)) {
+        out.line("return evt::tile::part_feed", feedShape(parts), "(", name(parts.getKeys()), ", ", cacheRowOf(parts),
+                 ", ", name(parts.getBegin()), ", ", name(parts.getEnd()), ", ", name(parts.getPart()), ", ",
+                 name(parts.getM()), ");");
       } else {
         emitScalar(&op);
       }
@@ -484,7 +498,8 @@ private:
     std::string n = partsNames[op] = fresh("p"), squares = squaresOf(op);
     auto cache = cast<MemRefType>(op.getKeys().getType());
     out.line("evt::tile::PartsAttention<", op.getRows(), ", ", cache.getDimSize(3), ", ", op.getPageSlots(), ", ",
-             cppType(cache.getElementType()), ", ", squaresType(op), "> ", n, "(", name(op.getKeys()), ", ",
+             feedsStages ? "Kernel::layout.stream_stages()" : "evt::StreamStages{}", ", ",
+             cppType(cache.getElementType()), ", ", squaresType(op), "> ", n, "(w, ", name(op.getKeys()), ", ",
              name(op.getValues()), ", ", name(op.getPages()), ", ", squares, ", ", cacheRowOf(op), ", ",
              name(op.getBegin()), ", ", name(op.getEnd()), ", ", name(op.getPart()), ", ", name(op.getSettled()), ", ",
              name(op.getM()), ");");
@@ -685,16 +700,18 @@ private:
 
   ir::DeviceOp device;
   llvm::function_ref<bool(unsigned)> isImmutable;
+  bool feedsStages;                                    // loaders feed what it attends to through the ring of weights
   llvm::SmallPtrSet<Operation *, 8> ahead;             // of the task's waits
   llvm::DenseMap<Operation *, std::string> partsNames; // of what attends part by part
 };
 
 } // namespace
 
-DeviceCode emitDevice(ir::DeviceOp device, Target target, llvm::function_ref<bool(unsigned)> isImmutable) {
-  DeviceCode code = TileCode(device, target, isImmutable).emit();
+DeviceCode emitDevice(ir::DeviceOp device, Target target, llvm::function_ref<bool(unsigned)> isImmutable,
+                      bool feedsStages) {
+  DeviceCode code = TileCode(device, target, isImmutable, feedsStages).emit();
   if (target == Target::cuda && !code.text.empty())
-    code.text += TileCode(device, target, isImmutable).emitFeed();
+    code.text += TileCode(device, target, isImmutable, feedsStages).emitFeed();
   return code;
 }
 

@@ -22,8 +22,11 @@ struct DeviceCode {
 
 /// The body as a function `EVT_FN void body_NAME(evt::Worker &w, ARGS..., COORDS...)`; on CUDA, if it attends to what
 /// loaders can feed (FeedCode.h), `feed_NAME(ring, part, w, ARGS..., COORDS...)`, too. Emits a diagnostic when it needs
-/// something the target does not have. `isImmutable` says of an argument that no task ever writes it.
-DeviceCode emitDevice(ir::DeviceOp device, Target target, llvm::function_ref<bool(unsigned)> isImmutable);
+/// something the target does not have. `isImmutable` says of an argument that no task ever writes it, `feedsStages`
+/// that loaders feed attention in parts through the ring of weights: then it is `feed_NAME(w, ARGS..., COORDS...)`,
+/// what of a task is fed.
+DeviceCode emitDevice(ir::DeviceOp device, Target target, llvm::function_ref<bool(unsigned)> isImmutable,
+                      bool feedsStages);
 
 /// Whether, on CUDA, the body passes the task's waits itself, when it has begun what need not wait. It is then a
 /// function `EVT_FN bool body_NAME(evt::Worker &w, ARGS..., COORDS..., Waits waits)`, false when the launch was

@@ -11,9 +11,9 @@ ParseResult AttendOp::parse(OpAsmParser &parser, OperationState &result) {
   double epsilon = 0;
   if (parser.parseOperand(query) || parser.parseKeyword("scaled") || parser.parseOperand(scales) ||
       parser.parseKeyword("over") || parser.parseOperand(keys) || parser.parseComma() || parser.parseOperand(values) ||
-      parser.parseLSquare() || parser.parseOperand(layer) || parser.parseComma() || parser.parseOperand(pages) ||
-      parser.parseLSquare() || parser.parseOperand(request) || parser.parseRSquare() || parser.parseComma() ||
-      parser.parseOperand(head) || parser.parseRSquare() || parser.parseKeyword("from") || parser.parseOperand(begin) ||
+      parser.parseLSquare() || parser.parseOperand(layer) || parser.parseComma() || parser.parseOperand(head) ||
+      parser.parseComma() || parser.parseOperand(pages) || parser.parseLSquare() || parser.parseOperand(request) ||
+      parser.parseRSquare() || parser.parseRSquare() || parser.parseKeyword("from") || parser.parseOperand(begin) ||
       parser.parseKeyword("to") || parser.parseOperand(end) || parser.parseKeyword("pages") ||
       parser.parseKeyword("of") || parser.parseInteger(slots))
     return failure();
@@ -49,7 +49,7 @@ ParseResult AttendOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void AttendOp::print(OpAsmPrinter &p) {
   p << " " << getQuery() << " scaled " << getScales() << " over " << getKeys() << ", " << getValues() << "["
-    << getLayer() << ", " << getPages() << "[" << getRequest() << "], " << getHead() << "] from " << getBegin()
+    << getLayer() << ", " << getHead() << ", " << getPages() << "[" << getRequest() << "]] from " << getBegin()
     << " to " << getEnd() << " pages of " << (int64_t)getPageSlots();
   if (getSquares()) {
     p << " normed " << getSquares() << " epsilon ";
@@ -80,7 +80,7 @@ LogicalResult AttendOp::verify() {
     return emitOpError("keys and values must have one type, found ") << keys << " and " << getValues().getType();
   if (keys.getRank() != 4 || keys.getElementType() != query.getElementType() ||
       keys.getDimSize(3) != query.getDimSize(1))
-    return emitOpError("keys must be [layer, slot, head, column] with the query's columns and type, found ")
+    return emitOpError("keys must be [layer, head, slot, column] with the query's columns and type, found ")
            << keys << " for " << query;
   if (pages.getRank() != 2 || !pages.getElementType().isInteger(32))
     return emitOpError("pages must be a memref of rank 2 of i32, found ") << pages;
@@ -90,7 +90,7 @@ LogicalResult AttendOp::verify() {
     auto squares = cast<MemRefType>(getSquares().getType());
     if (squares.getRank() != 4 || !squares.getElementType().isF32() || squares.isDynamicDim(3))
       return emitOpError(
-                 "sums of squares must be f32, [layer, slot, head, part] with a constant number of parts, found ")
+                 "sums of squares must be f32, [layer, head, slot, part] with a constant number of parts, found ")
              << squares;
   }
   return success();
@@ -134,12 +134,12 @@ LogicalResult AttendTokensOp::verify() {
   if (query.getRank() != 2 || query.isDynamicDim(1) || !(element.isBF16() || element.isF16() || element.isF32()))
     return emitOpError("query must be bf16, f16 or f32, [token, query head * column] with constant columns, found ")
            << query;
-  if (keys.getRank() != 4 || keys.getElementType() != element || keys.isDynamicDim(2) || keys.isDynamicDim(3))
+  if (keys.getRank() != 4 || keys.getElementType() != element || keys.isDynamicDim(1) || keys.isDynamicDim(3))
     return emitOpError(
-               "keys must be [layer, slot, head, column] of the query's type, heads and columns constant, found ")
+               "keys must be [layer, head, slot, column] of the query's type, heads and columns constant, found ")
            << keys << " for " << query;
-  if ((int64_t)getGroup() < 1 || (int64_t)getGroup() * keys.getDimSize(2) * keys.getDimSize(3) != query.getDimSize(1))
-    return emitOpError("a group of ") << (int64_t)getGroup() << " query heads for each of " << keys.getDimSize(2)
+  if ((int64_t)getGroup() < 1 || (int64_t)getGroup() * keys.getDimSize(1) * keys.getDimSize(3) != query.getDimSize(1))
+    return emitOpError("a group of ") << (int64_t)getGroup() << " query heads for each of " << keys.getDimSize(1)
                                       << " heads of " << keys.getDimSize(3) << " columns must be "
                                       << query.getDimSize(1) << " columns in all";
   if (pages.getRank() != 2 || !pages.getElementType().isInteger(32))
@@ -152,10 +152,10 @@ LogicalResult AttendTokensOp::verify() {
     return success();
   auto ofKeys = cast<MemRefType>(getKeySquares().getType()), ofQuery = cast<MemRefType>(getQuerySquares().getType());
   if (ofKeys.getRank() != 4 || !ofKeys.getElementType().isF32() || ofKeys.isDynamicDim(3))
-    return emitOpError("sums of squares must be f32, [layer, slot, head, part] with a constant number of parts, found ")
+    return emitOpError("sums of squares must be f32, [layer, head, slot, part] with a constant number of parts, found ")
            << ofKeys;
   if (ofQuery.getRank() != 2 || !ofQuery.getElementType().isF32() ||
-      ofQuery.getDimSize(1) != (int64_t)getGroup() * keys.getDimSize(2) * ofKeys.getDimSize(3))
+      ofQuery.getDimSize(1) != (int64_t)getGroup() * keys.getDimSize(1) * ofKeys.getDimSize(3))
     return emitOpError("sums of squares of queries must be f32, [token, query head * part] with ")
            << ofKeys.getDimSize(3) << " parts a head, found " << ofQuery;
   return success();
@@ -174,7 +174,7 @@ LogicalResult RotateHeadOp::verify() {
   if (!(element.isBF16() || element.isF16() || element.isF32()))
     return emitOpError("heads must be bf16, f16 or f32, found ") << out;
   if (getSlots() ? out.getRank() != 4 || out.getDimSize(3) != columns : out.getRank() != 2)
-    return emitOpError("heads go to [token, head * column], or through slots to [layer, slot, head, ")
+    return emitOpError("heads go to [token, head * column], or through slots to [layer, head, slot, ")
            << columns << "], found " << out;
   auto isTable = [&](Value memory, int64_t rank, int64_t last) {
     auto type = memory ? cast<MemRefType>(memory.getType()) : MemRefType();
@@ -191,7 +191,7 @@ LogicalResult RotateHeadOp::verify() {
   if (auto squares = getSquares() ? cast<MemRefType>(getSquares().getType()) : MemRefType();
       squares && (squares.getRank() != out.getRank() || !squares.getElementType().isF32() ||
                   (getSlots() && squares.getDimSize(3) != columns / 16)))
-    return emitOpError("sums of squares must be f32, [token, head * part] or [layer, slot, head, ")
+    return emitOpError("sums of squares must be f32, [token, head * part] or [layer, head, slot, ")
            << columns / 16 << "], found " << squares;
   return success();
 }
@@ -220,7 +220,7 @@ LogicalResult AttendPartsOp::verify() {
     return emitOpError("query must be [token, column] of bf16, f16 or f32, found ") << q;
   if (keys.getRank() != 4 || keys.getElementType() != q.getElementType() || keys.isDynamicDim(3) ||
       keys.getDimSize(3) != acc.getDimSize(5))
-    return emitOpError("keys must be [layer, slot, head, column] with the parts' columns and the query's type, found ")
+    return emitOpError("keys must be [layer, head, slot, column] with the parts' columns and the query's type, found ")
            << keys << " for " << acc << " and " << q;
   if (pages.getRank() != 2 || !pages.getElementType().isInteger(32))
     return emitOpError("pages must be a memref of rank 2 of i32, found ") << pages;
@@ -232,7 +232,7 @@ LogicalResult AttendPartsOp::verify() {
     auto squares = cast<MemRefType>(getSquares().getType()), qs = cast<MemRefType>(getQSquares().getType());
     if (squares.getRank() != 4 || !squares.getElementType().isF32() || squares.isDynamicDim(3) || qs.getRank() != 2 ||
         !qs.getElementType().isF32())
-      return emitOpError("sums of squares must be f32, [token, column] and [layer, slot, head, part] with a constant "
+      return emitOpError("sums of squares must be f32, [token, column] and [layer, head, slot, part] with a constant "
                          "number of parts, found ")
              << qs << " and " << squares;
   }

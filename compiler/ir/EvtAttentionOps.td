@@ -7,7 +7,7 @@ include "EvtGraphOps.td"
 def AttendOp : Evt_Op<"attend"> {
   let summary = "attention of a few query rows over a range of a request's keys and values";
   let description = [{
-    Keys and values lie in a cache of slots, `[layer, slot, head, column]`, that is handed out in pages: position `p` of a request is
+    Keys and values lie in a cache of slots, `[layer, head, slot, column]`, that is handed out in pages: position `p` of a request is
     slot `pages[request, p floordiv P] * P + p mod P`, with `P` slots a page. A position whose page is not in the table, or whose
     slot is not in the cache, does not count; nothing of it is read.
 
@@ -21,16 +21,16 @@ def AttendOp : Evt_Op<"attend"> {
     Products are of the cache's type with sums in f32; their order depends on the range's length alone.
 
     ```mlir
-    %m, %sum, %acc = evt.attend %q scaled %scales over %keys, %values[%l, %pages[%r], %h] from %begin to %end pages of 64
+    %m, %sum, %acc = evt.attend %q scaled %scales over %keys, %values[%l, %h, %pages[%r]] from %begin to %end pages of 64
       : tensor<4x128xbf16>, memref<?x?x8x128xbf16>, memref<?x?xi32> -> tensor<4x128xf32>
     ```
 
-    Keys may have been stored without the root of their norm. Then `squares`, `[layer, slot, head, part]`, holds the sums of
+    Keys may have been stored without the root of their norm. Then `squares`, `[layer, head, slot, part]`, holds the sums of
     squares of parts of what the norm is of, and `s(r, p)` is also multiplied with
     `rsqrt((sum over the parts) / columns + epsilon)`:
 
     ```mlir
-    %m, %sum, %acc = evt.attend %q scaled %scales over %keys, %values[%l, %pages[%r], %h] from %begin to %end pages of 64
+    %m, %sum, %acc = evt.attend %q scaled %scales over %keys, %values[%l, %h, %pages[%r]] from %begin to %end pages of 64
       normed %squares epsilon 1.0e-6
       : tensor<4x128xbf16>, memref<?x?x8x128xbf16>, memref<?x?xi32> -> tensor<4x128xf32>, memref<?x?x8x8xf32>
     ```
@@ -85,7 +85,7 @@ def AttendTokensOp : Evt_Op<"attend_tokens", [AttrSizedOperandSegments, AllTypes
     ```
 
     Queries and keys may have been stored without the roots of their norms. Then `query_squares`, `[token, query head * part]`, and
-    `key_squares`, `[layer, slot, head, part]`, hold the sums of squares of parts of what the norms are of, and the score is also
+    `key_squares`, `[layer, head, slot, part]`, hold the sums of squares of parts of what the norms are of, and the score is also
     multiplied with `rsqrt((sum over the parts) / columns + epsilon)` of both:
 
     ```mlir
@@ -115,7 +115,7 @@ def RotateHeadOp : Evt_Op<"rotate_head", [AttrSizedOperandSegments]> {
   let summary = "a head of consecutive tokens: its norm's weights, its rotation, and where it goes";
   let description = [{
     Of the `tokens` tokens from `token` on, the columns of one head that a product left in `x`, f32, from `column` on. The head goes to
-    `out` as head `head`: `[token, head * columns]`, or to a cache, `[layer, slot, head, columns]`, where a table says each token's slot. A
+    `out` as head `head`: `[token, head * columns]`, or to a cache, `[layer, head, slot, columns]`, where a table says each token's slot. A
     token that has no slot is left out, and of several with one slot the last stays.
 
     With cosines and sines, `[token, columns / 2]`, columns `i` and `i + columns / 2` are rotated. With a norm's weights,
@@ -181,17 +181,17 @@ def AttendPartsOp : Evt_Op<"attend_parts", [AttrSizedOperandSegments, AllTypesMa
     the task's events are waited for.
 
     ```mlir
-    evt.attend_parts %q[%t, %c] over %keys, %values[%l, %pages[%r], %h] from %begin to %length parts of %part settled %settled
+    evt.attend_parts %q[%t, %c] over %keys, %values[%l, %h, %pages[%r]] from %begin to %length parts of %part settled %settled
       into %m, %sum, %acc[%t, %h, %s] rows 4 pages of 64 scaled 0.125
       : memref<?x512xbf16>, memref<?x?x8x128xbf16>, memref<?x?xi32>, memref<?x8x?x?x4xf32>, memref<?x8x?x?x4x128xf32>
     ```
 
     Queries and keys may have been stored without the roots of their norms. Then `q_squares[token, squares_column + r * P …]`
-    and `squares[layer, slot, head, …]` hold the `P` sums of squares of parts of what the norms are of, and scores are multiplied with
+    and `squares[layer, head, slot, …]` hold the `P` sums of squares of parts of what the norms are of, and scores are multiplied with
     both `rsqrt((sum over the parts) / columns + epsilon)`:
 
     ```mlir
-    evt.attend_parts %q[%t, %c] over %keys, %values[%l, %pages[%r], %h] from %begin to %length parts of %part settled %settled
+    evt.attend_parts %q[%t, %c] over %keys, %values[%l, %h, %pages[%r]] from %begin to %length parts of %part settled %settled
       into %m, %sum, %acc[%t, %h, %s] rows 4 pages of 64 scaled 0.125 normed %qs[%c2], %ks epsilon 1.0e-6
       : memref<?x512xbf16>, memref<?x?x8x128xbf16>, memref<?x?xi32>, memref<?x8x?x?x4xf32>, memref<?x8x?x?x4x128xf32>,
         memref<?x32xf32>, memref<?x?x8x8xf32>
@@ -206,7 +206,7 @@ def AttendPartsOp : Evt_Op<"attend_parts", [AttrSizedOperandSegments, AllTypesMa
                        Arg<Optional<AnyMemRef>, "", [MemRead]>:$squares, I64Attr:$rows, I64Attr:$page_slots,
                        F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$epsilon);
   let assemblyFormat = [{
-    $q `[` $token `,` $column `]` `over` $keys `,` $values `[` $layer `,` $pages `[` $request `]` `,` $head `]` `from` $begin `to` $end
+    $q `[` $token `,` $column `]` `over` $keys `,` $values `[` $layer `,` $head `,` $pages `[` $request `]` `]` `from` $begin `to` $end
     `parts` `of` $part `settled` $settled `into` $m `,` $sum `,` $acc `[` $i `,` $j `,` $s `]` `rows` $rows `pages` `of` $page_slots
     `scaled` $scale (`normed` $q_squares^ `[` $squares_column `]` `,` $squares `epsilon` $epsilon)? attr-dict
     `:` type($q) `,` type($keys) `,` type($pages) `,` type($m) `,` type($acc) (`,` type($q_squares)^ `,` type($squares))?

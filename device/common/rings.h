@@ -33,6 +33,11 @@ struct Cursor {
       round ^= 1;
     }
   }
+  /// Any number of places.
+  EVT_INLINE void skip_all(int places, int slots) {
+    round ^= places / slots & 1;
+    skip(places % slots, slots);
+  }
 };
 
 //===-- stages: loaders to compute --------------------------------------------------------------------------------===//
@@ -65,15 +70,14 @@ template <class Sync> struct StageRing {
     if (before <= 0)
       oldest.skip(-before, slots);
   }
-  /// Loader: `announce(barrier)` says that a copy will arrive there, `copy(slot, barrier)` starts it, when the stage is
-  /// free and few enough are in flight. Calmly, no loader has more than one: its own stage before this one must have
-  /// arrived. It is for its own only that it can wait so: others may fill the slot of theirs once more before it looks.
-  template <int Loaders, class Announce, class Copy>
-  EVT_INLINE void send(Announce announce, Copy copy, bool calmly = false) {
+  /// Loader: waits until its next stage is free and few enough are in flight; `announce(barrier)` says meanwhile what
+  /// will arrive there. Returns the stage's slot, which the loader then fills. Calmly, no loader has more than one in
+  /// flight: its own stage before this one must have arrived. It is for its own only that it can wait so: others may
+  /// fill the slot of theirs once more before it looks.
+  template <int Loaders, class Announce> EVT_INLINE int begin_send(Announce announce, bool calmly = false) {
     const int slot = at.slot;
-    const typename Sync::Barrier arrived = full[slot];
     Sync::wait(empty[slot], at.round ^ 1);
-    announce(arrived);
+    announce(full[slot]);
     const int own = slot - Loaders;
     if (calmly && before <= 0 && in_flight > Loaders)
       Sync::wait(full[own < 0 ? own + slots : own], own < 0 ? at.round ^ 1 : at.round);
@@ -82,14 +86,19 @@ template <class Sync> struct StageRing {
       before -= Loaders;
       if (before <= 0)
         oldest.skip(-before, slots);
-      copy(slot, arrived);
-      return;
+      return slot;
     }
     const typename Sync::Barrier earlier = full[oldest.slot];
     const std::uint32_t round = oldest.round;
     oldest.skip(Loaders, slots);
     Sync::wait(earlier, round);
-    copy(slot, arrived);
+    return slot;
+  }
+  /// The same, and `copy(slot, barrier)` fills it.
+  template <int Loaders, class Announce, class Copy>
+  EVT_INLINE void send(Announce announce, Copy copy, bool calmly = false) {
+    const int slot = begin_send<Loaders>(announce, calmly);
+    copy(slot, full[slot]);
   }
 
   /// Consumer: the slot of the next stage, once it is there.

@@ -45,6 +45,7 @@ struct SharedLayout {
   __host__ __device__ constexpr TileStages tile_stages() const {
     return slots ? TileStages{} : TileStages{tile_slots, tile_stage_bytes};
   }
+  __host__ __device__ constexpr StreamStages stream_stages() const { return {slots, stage_bytes}; }
 };
 
 /// Keys whose row values are kept: more than there can be tasks between their waits and their end.
@@ -57,6 +58,8 @@ template <int Streams> struct StreamState {
   std::uint64_t sums_full[Results::slots], sums_empty[Results::slots];
   const char *feeds[BlockState::slots * Streams];
   float kept[kept_keys][Kept::most * 8]; // row values of the last keys
+  Ring ring;                             // for tasks that are fed through it
+  std::uint32_t cursors[compute_warps][3];
 };
 template <> struct StreamState<0> {};
 
@@ -76,6 +79,9 @@ template <> struct StreamState<0> {};
 ///                                             its stages, that of the rows after its waits
 ///   Kernel::feed(worker, program, task, ring, part) by all lanes of a loader, for a task that is fed through that ring
 ///                                             (tile/attend_fed.h)
+///   Kernel::feed_stages(program, task, feeder) by all lanes of a loader, if Kernel::feeds_stages: its stages of the
+///                                             ring of weights, for a task that is fed through it
+///                                             (tile/attend_streamed.h)
 ///   Kernel::tell(worker, program, task)       by a thread, if Kernel::tells: notifies for tasks that leave that to it
 ///   Kernel::layout, ::row_pieces, ::collected, ::wait_parts how much of everything there is
 template <class Kernel, class Program, class Launch> struct Block {
@@ -177,14 +183,21 @@ template <class Kernel, class Program, class Launch> struct Block {
   __device__ __forceinline__ void compute() const {
     TileRing tile_ring = open_tile_ring(load_rows);
     w.tile_ring = &tile_ring;
-    bool alive = true;
     [[maybe_unused]] Ring ring{};
     [[maybe_unused]] Results results{};
-    [[maybe_unused]] std::uint32_t key = 0;
+    // Of the rows in registers; or the launch is being aborted, and nothing is run any more.
+    constexpr std::uint32_t no_key = 0, aborted = ~0u;
+    std::uint32_t key = no_key;
     [[maybe_unused]] uint4 rows[Kernel::row_pieces ? Kernel::row_pieces : 1];
     if constexpr (streams) {
       ring = open_ring();
       results = open_results();
+      if constexpr (Kernel::feeds_stages) {
+        if (w.leads())
+          stream.ring = ring;
+        w.sync();
+        w.ring = &stream.ring;
+      }
     }
     const bool leads_warp = threadIdx.x % 32 == 0;
     for (;; w.tasks.advance()) {
@@ -195,13 +208,10 @@ template <class Kernel, class Program, class Launch> struct Block {
         if (const std::uint32_t shape = task.shape) {
           if (w.leads() && w.traced())
             task.taken = ptx::nanoseconds();
-          if (const std::uint32_t now = task.key; now != key) {
-            key = now;
-            if (alive)
-              alive = open(task, rows);
-          }
+          if (const std::uint32_t now = task.key; now != key && key != aborted)
+            key = open(task, rows) ? now : aborted;
           if (w.leads()) {
-            if (!alive)
+            if (key == aborted)
               task.skipped = 1;
             if (w.traced())
               task.started = ptx::nanoseconds();
@@ -216,10 +226,21 @@ template <class Kernel, class Program, class Launch> struct Block {
       }
       if (w.leads())
         w.tasks.say_begun(); // nobody waits for this one's events: it lets control go on
-      if (alive)
-        alive = Kernel::execute(w, P, task);
+      if constexpr (Kernel::feeds_stages) {
+        w.fed_stages = task.feed.stages;
+        w.fed_from = ring.at;
+        put_by(w.tasks.at, ring.at, results.at);
+      }
+      const bool is_done = key != aborted && Kernel::execute(w, P, task);
+      if constexpr (Kernel::feeds_stages) {
+        take_back(w.tasks.at, ring.at, results.at);
+        const int fed = task.feed.stages;
+        if (!is_done) // nobody wants them, but they are in the ring
+          stream.ring.from(ring.at).pass(fed);
+        ring.at.skip_all(fed, layout.slots);
+      }
       if (w.leads()) {
-        if (!alive) {
+        if (!is_done) {
           task.skipped = 1;
           *(volatile std::uint32_t *)&block.dead = 1;
         }
@@ -229,14 +250,25 @@ template <class Kernel, class Program, class Launch> struct Block {
       __syncwarp();
       if (leads_warp)
         w.tasks.leave();
+      key = is_done ? no_key : aborted;
       if constexpr (streams) { // rows are not kept over such a task, which needs the registers
-        key = 0;
 #pragma unroll
         for (uint4 &piece : rows)
           piece = {};
       }
     }
   }
+  /// What a warp of compute keeps from task to task, out of registers and back, while it runs a task that does not
+  /// stream: such a task may need them all, and what does not fit then would be in memory for all tasks.
+  template <class... Cursors> __device__ __forceinline__ void put_by(const Cursors &...cursors) const {
+    std::uint32_t to = ptx::shared_address(stream.cursors[ptx::kept_thread() / 32]);
+    ((ptx::store_shared(to, (std::uint32_t)cursors.slot << 1 | cursors.round), to += 4), ...);
+  }
+  template <class... Cursors> __device__ __forceinline__ void take_back(Cursors &...cursors) const {
+    std::uint32_t from = ptx::shared_address(stream.cursors[ptx::kept_thread() / 32]), word;
+    ((word = ptx::load_shared_word(from), cursors = {(int)(word >> 1), word & 1}, from += 4), ...);
+  }
+
   /// The waits of a task that streams, then its rows. False when the launch was aborted.
   __device__ __forceinline__ bool open(Task &task, uint4 (&rows)[Kernel::row_pieces ? Kernel::row_pieces : 1]) const {
     bool stop = false;
@@ -259,7 +291,7 @@ template <class Kernel, class Program, class Launch> struct Block {
   __device__ __forceinline__ void load(int mine) const {
     constexpr bool feeds = layout.tile_stages().slots > 0;
     const bool leads = threadIdx.x % 32 == 0;
-    if (!feeds && !leads)
+    if (!feeds && !Kernel::feeds_stages && !leads)
       return;
     [[maybe_unused]] Ring ring{};
     [[maybe_unused]] int turn = mine; // stages until the next of its own
@@ -280,9 +312,17 @@ template <class Kernel, class Program, class Launch> struct Block {
           // way: every access takes longer, and so does a release, which waits for all that its SM has asked for.
           const bool calmly = task.is_calm;
           const char *const *from = stream.feeds + w.tasks.at.slot * layout.fragments;
-          for (; turn < total; turn += loaders)
-            ring.send(from[turn % each] + (std::size_t)(turn / each) * bytes, bytes, calmly);
+          if (Kernel::feeds_stages && !leads) { // they only keep count
+            turn += turn < total ? (total - turn + loaders - 1) / loaders * loaders : 0;
+          } else {
+            for (; turn < total; turn += loaders)
+              ring.send(from[turn % each] + (std::size_t)(turn / each) * bytes, bytes, calmly);
+          }
           turn -= total;
+        } else if constexpr (Kernel::feeds_stages) {
+          tile::StageFeeder feeder{ring, turn};
+          if (task.feed.stages)
+            Kernel::feed_stages(P, task, feeder);
         }
       }
       if constexpr (multiplies)
@@ -403,9 +443,10 @@ template <class Kernel, class Program, class Launch> __device__ __forceinline__ 
 
 /// One task of the compute warps: its waits by one thread, its body by all, its notifies by one thread after all. The
 /// body passes the waits when it has begun what need not wait: `body(pass)` is false if `pass()` was. Waits are skipped
-/// when a dynamic schedule found the task ready. With `IsTold`, another warp ends it: `tell_task`.
+/// when a dynamic schedule found the task ready. With `IsTold`, another warp ends it: `tell_task`. `first` is where its
+/// call begins among all tasks, in memory: it is wanted behind the body, which has better use for registers.
 template <bool Dynamic, bool IsTold = false, class Waits, class Body, class Notifies>
-__device__ __forceinline__ bool run_task(DynamicWorker &w, const Task &task, std::int64_t number, Waits waits,
+__device__ __forceinline__ bool run_task(DynamicWorker &w, const Task &task, const std::int64_t &first, Waits waits,
                                          Body body, Notifies notifies) {
   if (w.leads())
     w.begin();
@@ -421,7 +462,7 @@ __device__ __forceinline__ bool run_task(DynamicWorker &w, const Task &task, std
     return false;
   w.sync();
   if (!IsTold && w.leads())
-    w.close<Dynamic>(task.call, task.index, number, task.taken, task.started, notifies);
+    w.close<Dynamic>(task.call, task.index, first + task.index, task.taken, task.started, notifies);
   return true;
 }
 
@@ -436,10 +477,10 @@ __device__ __forceinline__ void tell_task(DynamicWorker &w, const Task &task, st
 /// The same for a task that notifies one element: `arrives` says whether it was the last to do so, and the block then
 /// goes on with the task that waits for it, `joined`.
 template <bool Dynamic, class Waits, class Body, class Arrives, class Joined>
-__device__ __forceinline__ bool run_joining_task(DynamicWorker &w, const Task &task, std::int64_t number, Waits waits,
-                                                 Body body, Arrives arrives, Joined joined) {
+__device__ __forceinline__ bool run_joining_task(DynamicWorker &w, const Task &task, const std::int64_t &first,
+                                                 Waits waits, Body body, Arrives arrives, Joined joined) {
   bool last = false;
-  if (!run_task<Dynamic>(w, task, number, waits, body, [&] { last = arrives(); }))
+  if (!run_task<Dynamic>(w, task, first, waits, body, [&] { last = arrives(); }))
     return false;
   if (w.any(last))
     joined();

@@ -40,8 +40,41 @@ struct Ring : StageRing<ptx::Sync> {
                              },
                              calmly);
   }
+  /// Loader, all lanes of its warp: begins its next stage, of `bytes` in all. Lanes then copy to where it lies, and
+  /// `arrived` counts what they copy. The cursors are the first lane's.
+  __device__ __forceinline__ std::uint32_t begin_feed(std::uint32_t bytes, ptx::Barrier &arrived) {
+    int slot = 0;
+    if (ptx::kept_thread() % 32 == 0)
+      slot = begin_send<loaders>([=](ptx::Barrier barrier) { ptx::barrier_expect(barrier, bytes); });
+    slot = __shfl_sync(~0u, slot, 0);
+    arrived = full[slot];
+    return address + (std::uint32_t)(slot * stage_bytes);
+  }
   /// Compute, every warp: the next stage, once it is there.
   __device__ __forceinline__ const char *receive() { return stages + StageRing::receive() * stage_bytes; }
+  /// Its address in shared memory.
+  __device__ __forceinline__ std::uint32_t receive_address() {
+    return address + (std::uint32_t)(StageRing::receive() * stage_bytes);
+  }
+  /// Compute: the same ring from such a stage on; nothing is kept from task to task.
+  __device__ __forceinline__ Ring from(Cursor stage) const {
+    Ring ring = *this;
+    ring.at = ring.oldest = stage;
+    return ring;
+  }
+  /// Compute: lets so many stages pass.
+  __device__ void pass(int count) {
+#pragma unroll 1
+    for (int i = 0; i < count; ++i) {
+      StageRing::receive();
+      release();
+    }
+  }
+};
+
+/// What a kernel has of such a ring.
+struct StreamStages {
+  int slots = 0, bytes = 0;
 };
 
 /// A packed tile; the emitted source checks that it is what the compiler has in mind (compiler/layout).

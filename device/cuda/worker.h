@@ -39,6 +39,13 @@ struct Control {
 inline constexpr std::size_t control_bytes = 768;
 static_assert(sizeof(Control) <= control_bytes);
 
+/// What loaders feed a task through the ring of weights: positions `begin` … `end` - 1 of a request, in parts of `part`
+/// (tile/attend_streamed.h). Control finds it out, once for all roles.
+struct Feed {
+  std::int32_t stages = 0; // none: the task reads what it needs by itself
+  std::int32_t layer, head, request, begin, end, part;
+};
+
 /// A task on its way through the roles, in shared memory.
 struct Task {
   static constexpr std::uint32_t none = ~0u; // `call` after the last task
@@ -50,6 +57,7 @@ struct Task {
   std::uint32_t finisher;                    // streams: the epilogue warp that ends it
   std::uint32_t is_calm;                     // streams: it is loaded while a task runs that does not
   std::uint32_t skipped;                     // the launch is being aborted: nobody ends it
+  Feed feed;                                 // does not stream
   std::int64_t index;
   std::int64_t coord[max_coords]; // iterations, then grid coordinates
   std::uint64_t taken, started;   // for the trace
@@ -171,6 +179,7 @@ __device__ __noinline__ inline bool block_until(const evt_cuda_launch *launch, s
 } // namespace detail
 
 struct TileRing;
+struct Ring;
 
 class Worker {
 public:
@@ -190,6 +199,11 @@ public:
   Collected collected;
   TaskRing<ptx::Sync, BlockState::slots> tasks;
   TileRing *tile_ring = nullptr; // of compute
+  // Of compute, while it runs a task that is fed through the ring of weights: how many stages, where they begin, and
+  // what else is to be known of the ring.
+  int fed_stages = 0;
+  Cursor fed_from;
+  const Ring *ring = nullptr;
 
   __device__ bool aborted() const { return ptx::load_relaxed(launch->abort) != EVT_ABORT_NONE; }
 
@@ -298,11 +312,16 @@ public:
 
   /// Gives a task to the compute warps; false when the launch was aborted.
   template <class... Coords> __device__ bool hand_over(std::uint32_t call, std::int64_t index, Coords... coords) {
+    return hand_over_fed(Feed{}, call, index, coords...);
+  }
+  template <class... Coords>
+  __device__ bool hand_over_fed(const Feed &feed, std::uint32_t call, std::int64_t index, Coords... coords) {
     tasks.enter(tasks.begun, ahead_of_compute);
     __syncwarp(); // a lane that has not looked yet would wait for the round after this one
     if (threadIdx.x % 32 == 0) {
       Task &task = describe(call, index, coords...);
       task.shape = 0;
+      task.feed = feed;
       tasks.hand_over();
     }
     stages_since = 0;

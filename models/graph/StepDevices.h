@@ -382,8 +382,8 @@ protected:
         if (isQuery)
           s.store(both, s[squares], {token, Index(s["n"]) * parts + s["i"]}, {.sizes = {8, 1}});
         else
-          s.store(both, s[squares], {layer, token, s["n"], s["i"]},
-                  {.sizes = {1, 8, 1, 1}, .table = s["slots"], .tableDim = 1});
+          s.store(both, s[squares], {layer, s["n"], token, s["i"]},
+                  {.sizes = {1, 1, 8, 1}, .table = s["slots"], .tableDim = 2});
         low = low * normWeights(s, norm, column, {8, 8});
         high = high * normWeights(s, norm, column + half, {8, 8});
       }
@@ -396,8 +396,8 @@ protected:
         if (isQuery)
           s.store(s.convert(value, bf16), s[target], {token, Index(s["n"]) * head + at});
         else
-          s.store(s.convert(value, bf16), s[target], {layer, token, s["n"], at},
-                  {.sizes = {1, 8, 1, 8}, .table = s["slots"], .tableDim = 1});
+          s.store(s.convert(value, bf16), s[target], {layer, s["n"], token, at},
+                  {.sizes = {1, 1, 8, 8}, .table = s["slots"], .tableDim = 2});
       };
       store(low, column);
       store(high, column + half);

@@ -103,10 +103,10 @@ private:
     std::vector<std::pair<Memory, int64_t>> layered = {{g["qkv"], 0},  {g["o"], 0},     {g["mlp_norm"], 0},
                                                        {g["gate"], 0}, {g["up"], 0},    {g["down"], 0},
                                                        {g["keys"], 0}, {g["values"], 0}};
-    std::vector<std::pair<Memory, int64_t>> slotted = {{g["keys"], 1}, {g["values"], 1}, {g["history"], 0}};
+    std::vector<std::pair<Memory, int64_t>> slotted = {{g["keys"], 2}, {g["values"], 2}, {g["history"], 0}};
     if (model.hasQkNorm) {
       layered.insert(layered.end(), {{g["q_norm"], 0}, {g["k_norm"], 0}, {g["key_squares"], 0}});
-      slotted.push_back({g["key_squares"], 1});
+      slotted.push_back({g["key_squares"], 2});
     }
     Index layers = g.symbol("layers", layered, 1, 1024);
     g.symbol("norms", {{g["attn_norm"], 0}}, 1, 1025);

@@ -76,9 +76,9 @@ protected:
     declare("up", bf16, {dyn, model.feedForward, d});
     declare("down", bf16, {dyn, d, model.feedForward});
     declare("head", bf16, {model.vocabulary, d});
-    declare("keys", bf16, {dyn, dyn, model.kvHeads, head});
-    declare("values", bf16, {dyn, dyn, model.kvHeads, head});
-    declare("key_squares", f32, {dyn, dyn, model.kvHeads, parts});
+    declare("keys", bf16, {dyn, model.kvHeads, dyn, head});
+    declare("values", bf16, {dyn, model.kvHeads, dyn, head});
+    declare("key_squares", f32, {dyn, model.kvHeads, dyn, parts});
     declare("logits", f32, {dyn, model.vocabulary});
     declare("next", i32, {dyn});
     // Buffers: the residual stream, what products read of it (times the next norm's weights) and the sums of squares of

@@ -113,9 +113,9 @@ void StepRunner::checkArguments(const std::string &artifact) const {
   std::map<std::string, std::vector<int64_t>> shapes = stepShapes(model_);
   const int64_t slots = options_.pages * pageSlots_;
   for (const char *name : {"keys", "values"})
-    shapes[name] = {model_.layers, slots, model_.kvHeads, model_.headDim};
+    shapes[name] = {model_.layers, model_.kvHeads, slots, model_.headDim};
   if (model_.hasQkNorm)
-    shapes["key_squares"] = {model_.layers, slots, model_.kvHeads, model_.headDim / 16};
+    shapes["key_squares"] = {model_.layers, model_.kvHeads, slots, model_.headDim / 16};
   shapes["history"] = {slots};
   std::vector<std::string> ofABatch = {"logits", "next", "logprobs", "splits", "share", "page_size"};
   for (const StepTable &table : tablesOf({}, {}))
@@ -145,7 +145,7 @@ void StepRunner::addCache() {
   auto add = [&](const char *name, int64_t columns, DLDataType type) {
     const auto bytes = static_cast<size_t>(model_.layers * slots * model_.kvHeads * columns * type.bits / 8);
     StepArray &array =
-        arrays_[name] = {DeviceMemory(program_, bytes), {model_.layers, slots, model_.kvHeads, columns}, type};
+        arrays_[name] = {DeviceMemory(program_, bytes), {model_.layers, model_.kvHeads, slots, columns}, type};
     launches_.fill(array.memory.data(), 0xff, bytes); // what nobody wrote must not matter: NaN
     cacheBytes_ += bytes;
   };

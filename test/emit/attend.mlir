@@ -8,21 +8,21 @@
 // CHECK-NEXT: evt::tile::feed_attention<4, 64, 16, Kernel::layout.tile_stages()>(ring, part, a2, a3, a4, evt::tile::NoSquares{}, {INT64_C(0), a6, a7}, INT64_C(0), INT64_C(9));
 // CHECK-NEXT: }
 
-evt.device @attends(%q: memref<?x4x64xbf16>, %scales: memref<4xf32>, %keys: memref<1x?x2x64xbf16>,
-                    %values: memref<1x?x2x64xbf16>, %pages: memref<?x?xi32>, %o: memref<?x2x4x64xf32>) grid(%t, %h) {
+evt.device @attends(%q: memref<?x4x64xbf16>, %scales: memref<4xf32>, %keys: memref<1x2x?x64xbf16>,
+                    %values: memref<1x2x?x64xbf16>, %pages: memref<?x?xi32>, %o: memref<?x2x4x64xf32>) grid(%t, %h) {
   %c0 = arith.constant 0 : index
   %c9 = arith.constant 9 : index
   %query = evt.load %q[%t, %c0, %c0] : memref<?x4x64xbf16> -> tensor<4x64xbf16>
   %scale = evt.load %scales[%c0] : memref<4xf32> -> tensor<4xf32>
-  %m, %sum, %acc = evt.attend %query scaled %scale over %keys, %values[%c0, %pages[%t], %h] from %c0 to %c9 pages of 16
-    : tensor<4x64xbf16>, memref<1x?x2x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>
+  %m, %sum, %acc = evt.attend %query scaled %scale over %keys, %values[%c0, %h, %pages[%t]] from %c0 to %c9 pages of 16
+    : tensor<4x64xbf16>, memref<1x2x?x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>
   evt.store %acc, %o[%t, %h, %c0, %c0] : tensor<4x64xf32> -> memref<?x2x4x64xf32>
 }
 evt.graph @attention(%q: memref<?x4x64xbf16> {evt.immutable}, %scales: memref<4xf32> {evt.immutable},
-                     %keys: memref<1x?x2x64xbf16> {evt.immutable}, %values: memref<1x?x2x64xbf16> {evt.immutable},
+                     %keys: memref<1x2x?x64xbf16> {evt.immutable}, %values: memref<1x2x?x64xbf16> {evt.immutable},
                      %pages: memref<?x?xi32> {evt.immutable}, %o: memref<?x2x4x64xf32>) {
   %n = evt.symbol "n" (%q[0], %pages[0], %o[0]) : memref<?x4x64xbf16>, memref<?x?xi32>, memref<?x2x4x64xf32>
   %c2 = arith.constant 2 : index
   evt.call @attends(%q, %scales, %keys, %values, %pages, %o) grid(%n, %c2)
-    : (memref<?x4x64xbf16>, memref<4xf32>, memref<1x?x2x64xbf16>, memref<1x?x2x64xbf16>, memref<?x?xi32>, memref<?x2x4x64xf32>)
+    : (memref<?x4x64xbf16>, memref<4xf32>, memref<1x2x?x64xbf16>, memref<1x2x?x64xbf16>, memref<?x?xi32>, memref<?x2x4x64xf32>)
 }

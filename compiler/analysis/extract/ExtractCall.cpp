@@ -235,7 +235,7 @@ template <typename AccessOp> void CallExtractor::addTileAccess(Call &call, Acces
 void CallExtractor::addAttention(Call &call, ir::AttendOp op) {
   addAccess(call, op, op.getPages(), /*write=*/false, {point(values->of(op.getRequest())), Side{}}, call.waits.size(),
             "reads the pages in");
-  std::vector<Side> slots = {point(values->of(op.getLayer())), Side{}, point(values->of(op.getHead())), Side{}};
+  std::vector<Side> slots = {point(values->of(op.getLayer())), point(values->of(op.getHead())), Side{}, Side{}};
   for (Value memory : {op.getKeys(), op.getValues(), op.getSquares()})
     if (memory)
       addAccess(call, op, memory, /*write=*/false, slots, call.waits.size(), "reads");
@@ -263,10 +263,10 @@ void CallExtractor::addPartsAttention(Call &call, ir::AttendPartsOp op) {
   addAccess(call, op, op.getPages(), /*write=*/false, {at(op.getRequest()), Side{}}, call.waits.size(),
             "reads the pages in");
   // Pages are data: any slot of the head may be read.
-  add(op.getKeys(), false, {at(op.getLayer()), Side{}, at(op.getHead())});
-  add(op.getValues(), false, {at(op.getLayer()), Side{}, at(op.getHead())});
+  add(op.getKeys(), false, {at(op.getLayer()), at(op.getHead())});
+  add(op.getValues(), false, {at(op.getLayer()), at(op.getHead())});
   if (op.getSquares()) {
-    add(op.getSquares(), false, {at(op.getLayer()), Side{}, at(op.getHead())});
+    add(op.getSquares(), false, {at(op.getLayer()), at(op.getHead())});
     add(op.getQSquares(), false,
         {at(op.getToken()),
          range(values->of(op.getSquaresColumn()), rows * cast<MemRefType>(op.getSquares().getType()).getDimSize(3))});
@@ -331,7 +331,7 @@ void CallExtractor::addTokenAttention(Call &call, ir::AttendTokensOp op) {
   };
   addTokens(call, op, op.getRequests(), op.getPositions());
   addAccess(call, op, op.getPages(), /*write=*/false, {Side{}, Side{}}, call.waits.size(), "reads the pages in");
-  std::vector<Side> slots = {point(values->of(op.getLayer())), Side{}, point(values->of(op.getHead())), Side{}};
+  std::vector<Side> slots = {point(values->of(op.getLayer())), point(values->of(op.getHead())), Side{}, Side{}};
   for (Value memory : {op.getKeys(), op.getValues(), op.getKeySquares()})
     if (memory)
       addAccess(call, op, memory, /*write=*/false, slots, call.waits.size(), "reads");
@@ -371,7 +371,7 @@ LogicalResult CallExtractor::addRotation(Call &call, ir::RotateHeadOp op) {
       return failure();
     IndexValue first = head ? IndexValue(head->scale(isl::val(scope.graph.ctx(), static_cast<long>(each)))) : head;
     if (op.getSlots())
-      touch(memory, true, {layer, Side{}, point(head), range(values->constant(0), each)}, "writes");
+      touch(memory, true, {layer, point(head), Side{}, range(values->constant(0), each)}, "writes");
     else
       touch(memory, true, {tokens, range(first, each)}, "writes");
   }

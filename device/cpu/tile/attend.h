@@ -26,10 +26,10 @@ template <class T, int Rank>
 inline const T *cache_row(Worker &w, const Memory<T, Rank> &m, const CacheRow &at, std::int64_t slot) {
   static_assert(Rank == 4);
   if (w.hooks) [[unlikely]] {
-    const std::int64_t offset[] = {at.layer, slot, at.head, 0}, size[] = {1, 1, 1, m.dims[3]};
+    const std::int64_t offset[] = {at.layer, at.head, slot, 0}, size[] = {1, 1, 1, m.dims[3]};
     report(w, m.id, false, m.dims, offset, size, 4);
   }
-  return m.data + ((at.layer * m.dims[1] + slot) * m.dims[2] + at.head) * m.dims[3];
+  return m.data + ((at.layer * m.dims[1] + at.head) * m.dims[2] + slot) * m.dims[3];
 }
 
 } // namespace detail
@@ -45,13 +45,13 @@ void attend(Worker &w, float *m, float *sum, float *acc, const T *query, const f
     for (std::int64_t d = 0; d < D; ++d)
       acc[r * D + d] = 0;
   }
-  if (at.layer < 0 || at.layer >= keys.dims[0] || at.head < 0 || at.head >= keys.dims[2])
+  if (at.layer < 0 || at.layer >= keys.dims[0] || at.head < 0 || at.head >= keys.dims[1])
     return;
   for (std::int64_t first = begin < 0 ? 0 : begin; first < end; first += block) {
     std::int64_t slots[block];
     int count = 0; // of positions that have a slot
     for (std::int64_t p = first; p < first + block && p < end; ++p)
-      if (const std::int64_t slot = detail::slot_of<Page>(w, pages, at.request, p, keys.dims[1]); slot >= 0)
+      if (const std::int64_t slot = detail::slot_of<Page>(w, pages, at.request, p, keys.dims[2]); slot >= 0)
         slots[count++] = slot;
     if (!count)
       continue;

@@ -46,9 +46,9 @@ template <class T, std::int64_t R, std::int64_t D, std::int64_t Page> struct Cas
     static evt_status status[1];
     launch.status = status;
     Worker w(&launch, 0, &control);
-    const Memory<T, 4> k{keys.data(), {layers, pool * Page, heads, D}, 0};
-    const Memory<T, 4> v{values.data(), {layers, pool * Page, heads, D}, 1};
-    const Memory<float, 4> s{squares.data(), {layers, pool * Page, heads, parts}, 2};
+    const Memory<T, 4> k{keys.data(), {layers, heads, pool * Page, D}, 0};
+    const Memory<T, 4> v{values.data(), {layers, heads, pool * Page, D}, 1};
+    const Memory<float, 4> s{squares.data(), {layers, heads, pool * Page, parts}, 2};
     const Memory<std::int32_t, 2> p{pages.data(), {requests, columns}, 3};
     std::vector<float> m(R, NAN), sum(R, NAN), acc(R * D, NAN);
     const CacheRow at{layer, request, head};
@@ -67,7 +67,7 @@ template <class T, std::int64_t R, std::int64_t D, std::int64_t Page> struct Cas
         const std::int64_t page = pages[(std::size_t)(request * columns + i / Page)], slot = page * Page + i % Page;
         if (page < 0 || page >= pool)
           continue;
-        const std::int64_t row = (layer * pool * Page + slot) * heads + head;
+        const std::int64_t row = (layer * heads + head) * pool * Page + slot;
         double dot = 0, all = 0;
         for (std::int64_t d = 0; d < D; ++d)
           dot += (double)(float)query[(std::size_t)(r * D + d)] * (double)(float)keys[(std::size_t)(row * D + d)];
@@ -145,9 +145,9 @@ template <class T, std::int64_t G, std::int64_t D, std::int64_t Page, std::int64
   const Memory<T, 2> q{query.data(), {n, heads * G * D}, 4}, o{out.data(), {n, heads * G * D}, 5};
   const Memory<float, 2> qs{squares.data(), {n, heads * G * parts}, 6};
   const Memory<std::int32_t, 1> r{requests.data(), {n}, 7}, p{positions.data(), {n}, 8};
-  const Memory<T, 4> k{c.keys.data(), {C::layers, C::pool * Page, heads, D}, 0};
-  const Memory<T, 4> v{c.values.data(), {C::layers, C::pool * Page, heads, D}, 1};
-  const Memory<float, 4> s{c.squares.data(), {C::layers, C::pool * Page, heads, parts}, 2};
+  const Memory<T, 4> k{c.keys.data(), {C::layers, heads, C::pool * Page, D}, 0};
+  const Memory<T, 4> v{c.values.data(), {C::layers, heads, C::pool * Page, D}, 1};
+  const Memory<float, 4> s{c.squares.data(), {C::layers, heads, C::pool * Page, parts}, 2};
   const Memory<std::int32_t, 2> pages{c.pages.data(), {C::requests, C::columns}, 3};
   std::int64_t found = 0, expected = 0;
   for (std::int64_t first = 0; first < n; first += Tile) {
@@ -180,7 +180,7 @@ template <class T, std::int64_t G, std::int64_t D, std::int64_t Page, std::int64
         const std::int64_t page = c.pages[at(requests[at(t)] * C::columns + i / Page)];
         if (i / Page >= C::columns || page < 0 || page >= C::pool)
           continue;
-        const std::int64_t row = (C::pool * Page + page * Page + i % Page) * heads + h / G;
+        const std::int64_t row = (heads + h / G) * C::pool * Page + page * Page + i % Page;
         double dot = 0, all = 0;
         for (std::int64_t d = 0; d < D; ++d)
           dot += (double)(float)query[at((t * heads * G + h) * D + d)] * (double)(float)c.keys[at(row * D + d)];
@@ -236,8 +236,8 @@ TEST(RotateHead, GoesToItsSlotTurnedAndWeighted) {
   Worker w(&launch, 0, &control);
   const Memory<float, 2> xs{x.data(), {n, 100}, 0}, cs{c.data(), {n, half}, 1}, ss{s.data(), {n, half}, 2};
   const Memory<float, 2> ws{weights.data(), {layers, columns}, 3};
-  const Memory<bf16, 4> ks{keys.data(), {layers, pool, heads, columns}, 4};
-  const Memory<float, 4> qs{squares.data(), {layers, pool, heads, parts}, 5};
+  const Memory<bf16, 4> ks{keys.data(), {layers, heads, pool, columns}, 4};
+  const Memory<float, 4> qs{squares.data(), {layers, heads, pool, parts}, 5};
   const Memory<std::int32_t, 1> table{slots.data(), {n}, 6};
   for (std::int64_t first = 0; first < n; first += 8)
     rotate_head<8, columns>(w, xs, ks, table, cs, ss, ws, qs, first, 40, 1, 2);
@@ -245,7 +245,7 @@ TEST(RotateHead, GoesToItsSlotTurnedAndWeighted) {
   for (std::int64_t slot = 0; slot < layers * pool * heads; ++slot) {
     std::int64_t token = -1;
     for (std::int64_t t = 0; t < n; ++t)
-      if (slots[at(t)] >= 0 && slots[at(t)] < pool && (pool + slots[at(t)]) * heads + 2 == slot)
+      if (slots[at(t)] >= 0 && slots[at(t)] < pool && (heads + 2) * pool + slots[at(t)] == slot)
         token = t;
     written += token >= 0;
     double sums[parts] = {};

@@ -44,9 +44,9 @@ void rotate_head(Worker &w, const Memory<float, 2> &x, const Memory<T, Rank> &ou
       const std::int64_t slot = read_table(w, slots, {t});
       if (slot < 0)
         continue;
-      store_tile<1, 1, 1, Columns>(w, rounded, out, {layer, slot, head, 0});
+      store_tile<1, 1, 1, Columns>(w, rounded, out, {layer, head, slot, 0});
       if constexpr (norms)
-        store_tile<1, 1, 1, parts>(w, sums, squares, {layer, slot, head, 0});
+        store_tile<1, 1, 1, parts>(w, sums, squares, {layer, head, slot, 0});
     } else {
       store_tile<1, Columns>(w, rounded, out, {t, head * Columns});
       if constexpr (norms)

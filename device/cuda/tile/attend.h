@@ -39,7 +39,7 @@ __device__ inline int slot_of(const Memory<std::int32_t, 2> &pages, std::int64_t
 }
 
 template <class T> __device__ inline const T *cache_row(const Memory<T, 4> &m, const CacheRow &at, std::int64_t slot) {
-  return m.data + ((at.layer * m.dims[1] + slot) * m.dims[2] + at.head) * m.dims[3];
+  return m.data + ((at.layer * m.dims[1] + at.head) * m.dims[2] + slot) * m.dims[3];
 }
 
 /// All parts are on their way at once.
@@ -93,7 +93,7 @@ __device__ inline void attend_on_fragments(WarpSoftmax<D> &state, const T *query
   for (int first = begin + 16 * warp; first < end; first += 16 * compute_warps) {
     // Lane l < 16 finds position l's place, and the others learn of it.
     const int mine = first + lane % 16;
-    const int slot = mine < end ? slot_of<Page>(pages, at.request, mine, keys.dims[1]) : -1;
+    const int slot = mine < end ? slot_of<Page>(pages, at.request, mine, keys.dims[2]) : -1;
     uint4 k[2][D / 32], v[4][D / 64];
 #pragma unroll
     for (int tile = 0; tile < 2; ++tile) {
@@ -202,7 +202,7 @@ __device__ inline void attend(Worker &w, float *m, float *sum, float *acc, const
                               std::int64_t from, std::int64_t to, float *scratch) {
   constexpr int rows = (int)R, columns = (int)D;
   const int thread = Worker::kept_lane(), warp = thread / 32, lane = thread % 32;
-  const bool exists = at.layer >= 0 && at.layer < keys.dims[0] && at.head >= 0 && at.head < keys.dims[2];
+  const bool exists = at.layer >= 0 && at.layer < keys.dims[0] && at.head >= 0 && at.head < keys.dims[1];
   const int begin = from < 0 ? 0 : (int)from, end = exists ? (int)to : 0;
   if constexpr (on_fragments<R, D, T>()) {
     if (begin >= end) {
@@ -270,7 +270,7 @@ __device__ inline void attend(Worker &w, float *m, float *sum, float *acc, const
         float largest = -1e30f, total = 0, sums[mine] = {};
         for (int block = begin + 16 * warp; block < end; block += 16 * compute_warps)
           for (int p = block; p < block + 16 && p < end; ++p) {
-            const int slot = detail::slot_of<(int)Page>(pages, at.request, p, keys.dims[1]);
+            const int slot = detail::slot_of<(int)Page>(pages, at.request, p, keys.dims[2]);
             if (slot < 0)
               continue;
             const T *key = detail::cache_row(keys, at, slot), *value = detail::cache_row(values, at, slot);

@@ -19,6 +19,7 @@
 #include "device/cuda/memory.h"
 #include "device/cuda/ptx.h"
 #include "device/cuda/tile/attend_softmax.h"
+#include "device/cuda/tile/positions.h"
 
 namespace evt::tile {
 
@@ -37,14 +38,8 @@ public:
                                             const Memory<std::int32_t, 2> &pages, const S &squares, const CacheRow &at,
                                             std::int64_t from, std::int64_t to, std::int64_t part, int count,
                                             std::int64_t settled_below)
-      : slots((int)keys.dims[1]), stride((int)keys.dims[2]),
-        columns_there(at.request >= 0 && at.request < pages.dims[0] ? (int)pages.dims[1] : 0), begin((int)from),
-        end(at.layer >= 0 && at.layer < keys.dims[0] && at.head >= 0 && at.head < keys.dims[2] && part > 0 && from >= 0
-                ? (int)to
-                : 0),
-        size((int)part), parts(count), settled((int)settled_below) {
-    const std::int64_t row = at.layer * keys.dims[1] * keys.dims[2] + at.head;
-    page_row = pages.data + at.request * pages.dims[1];
+      : cache(keys, pages, at, from, to, part, count), settled((int)settled_below) {
+    const std::int64_t row = (at.layer * keys.dims[1] + at.head) * keys.dims[2];
     key_row = keys.data + row * columns;
     value_row = values.data + row * columns;
     if constexpr (key_parts)
@@ -53,7 +48,7 @@ public:
 
   __device__ __forceinline__ void ahead() {
     part = 0;
-    first = begin + 8 * warp();
+    first = cache.begin + 8 * warp();
     find();
     keys_of(0, settled);
     values_of(0, settled);
@@ -75,10 +70,10 @@ public:
   __device__ __forceinline__ void run(Query query, float scale, const S &squares, float *scratch, Store store) {
     const int c = thread % 4;
 #pragma unroll 1
-    for (int now = 0; now < parts && begin + now * size < end; ++now) {
+    for (int now = 0; cache.has(now); ++now) {
       Softmax softmax;
 #pragma unroll 1
-      while (part == now && first < limit()) {
+      while (part == now && first < cache.limit_of(part)) {
         const float2 s = Softmax::scores(query, [&](int i) { return k[i]; });
         float root = 1;
         if constexpr (key_parts > 0)
@@ -105,7 +100,7 @@ public:
       }
       if (part == now) { // it has no block in this part
         ++part;
-        first = begin + part * size + 8 * warp();
+        first = cache.first_of(part) + 8 * warp();
         if (has_block()) {
           find();
           keys_of(0, all);
@@ -120,15 +115,16 @@ public:
     }
   }
 
+  const PartPositions<Page> cache;
+  const int settled;
+
 private:
   static constexpr int key_parts = parts_of_key<S>();
 
   // Of the layer and head: slot 0.
   const T *key_row, *value_row;
   const float *squares_row;
-  const std::int32_t *page_row;
   const int thread = Worker::kept_lane();
-  const int slots, stride, columns_there, begin, end, size, parts, settled;
   // The next block that this warp multiplies: where it is, and what of it was asked for.
   int part, first;
   int slot; // of position lane % 8
@@ -136,40 +132,32 @@ private:
   float k_squares[(key_parts + 3) / 4 ? (key_parts + 3) / 4 : 1]; // every fourth of position lane % 8
 
   __device__ int warp() const { return thread / 32; }
-  __device__ int limit() const {
-    const int own = begin + (part + 1) * size;
-    return own < end ? own : end;
-  }
   __device__ void go_on() {
     first += 8 * compute_warps;
-    if (first >= limit()) {
+    if (first >= cache.limit_of(part)) {
       ++part;
-      first = begin + part * size + 8 * warp();
+      first = cache.first_of(part) + 8 * warp();
     }
   }
-  __device__ bool has_block() const { return part < parts && first < limit(); }
+  __device__ bool has_block() const { return part < cache.count && first < cache.limit_of(part); }
   /// The slots of the next block's positions; lanes that have none ask for nothing.
   __device__ void find() {
-    const int position = first + thread % 8, column = position / (int)Page;
-    slot = -1;
-    if (part < parts && position < limit() && column < columns_there) {
-      const std::int64_t page = page_row[column], there = page * Page + position % (int)Page;
-      slot = page < 0 || there >= slots ? -1 : (int)there;
-    }
+    const int position = first + thread % 8;
+    slot = cache.slot_of(cache.page_of(position, part < cache.count ? cache.limit_of(part) : 0), position);
   }
   /// Asks for the keys of positions `from` … `to` of the next block.
   __device__ __forceinline__ void keys_of(int from, int to) {
     const int lane = thread % 32, g = lane / 4, c = lane % 4;
     const int s = __shfl_sync(~0u, slot, g);
     if (from <= first + g && first + g < to) {
-      const T *row = key_row + (std::int64_t)s * stride * columns + 8 * c;
+      const T *row = key_row + (std::int64_t)s * columns + 8 * c;
 #pragma unroll
       for (int i = 0; i < key_pieces; ++i)
         k[i] = s < 0 ? uint4{0, 0, 0, 0} : *reinterpret_cast<const uint4 *>(row + 32 * i);
     }
     if constexpr (key_parts) {
       if (from <= first + lane % 8 && first + lane % 8 < to) {
-        const float *row = squares_row + (std::int64_t)slot * stride * key_parts;
+        const float *row = squares_row + (std::int64_t)slot * key_parts;
 #pragma unroll
         for (int i = 0; i < (key_parts + 3) / 4; ++i)
           k_squares[i] = slot < 0 || 4 * i + lane / 8 >= key_parts ? 0.0f : row[4 * i + lane / 8];
@@ -182,7 +170,7 @@ private:
     for (int i = 0; i < 2; ++i) {
       const int s = __shfl_sync(~0u, slot, 2 * c + i), position = first + 2 * c + i;
       if (from <= position && position < to) {
-        const T *row = value_row + (std::int64_t)s * stride * columns + 8 * g;
+        const T *row = value_row + (std::int64_t)s * columns + 8 * g;
 #pragma unroll
         for (int j = 0; j < value_pieces; ++j)
           v[i][j] = s < 0 ? uint4{0, 0, 0, 0} : *reinterpret_cast<const uint4 *>(row + 64 * j);

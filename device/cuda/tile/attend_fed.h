@@ -14,6 +14,7 @@
 #pragma once
 
 #include "device/cuda/tile/attend_softmax.h"
+#include "device/cuda/tile/positions.h"
 #include "device/cuda/tiled.h"
 
 namespace evt::tile {
@@ -43,29 +44,6 @@ template <std::int64_t R, std::int64_t D, class T, class S> constexpr bool is_fe
     return false;
 }
 
-/// Positions `from` … `to` - 1 of a request, and the slots that have them.
-template <std::int64_t Page, class T> struct FedPositions {
-  const std::int32_t *page_row;
-  int slots, columns_there, begin, end;
-
-  __device__ __forceinline__ FedPositions(const Memory<T, 4> &keys, const Memory<std::int32_t, 2> &pages,
-                                          const CacheRow &at, std::int64_t from, std::int64_t to)
-      : page_row(pages.data + at.request * pages.dims[1]), slots((int)keys.dims[1]),
-        columns_there(at.request >= 0 && at.request < pages.dims[0] ? (int)pages.dims[1] : 0),
-        begin(from < 0 ? 0 : (int)from),
-        end(at.layer >= 0 && at.layer < keys.dims[0] && at.head >= 0 && at.head < keys.dims[2] ? (int)to : 0) {}
-
-  __device__ __forceinline__ int page_of(int position) const {
-    const int column = position / (int)Page;
-    return position < end && column < columns_there ? page_row[column] : -1;
-  }
-  /// -1 if there is none.
-  __device__ __forceinline__ int slot_of(int page, int position) const {
-    const std::int64_t at = (std::int64_t)page * Page + position % (int)Page;
-    return page < 0 || at >= slots ? -1 : (int)at;
-  }
-};
-
 /// A loader, all lanes of its warp: its part of all stages of an attention.
 template <std::int64_t R, std::int64_t D, std::int64_t Page, TileStages Stages, class T, class S>
 __device__ __forceinline__ void feed_attention(TileRing &ring, TileLoader part, const Memory<T, 4> &keys,
@@ -75,13 +53,13 @@ __device__ __forceinline__ void feed_attention(TileRing &ring, TileLoader part, 
   if constexpr (is_fed<R, D, T, S>(Stages)) {
     using Stage = FedStage<D, S>;
     constexpr int parts = parts_of_key<S>(), halves = Stage::positions / 32;
-    const FedPositions<Page, T> cache(keys, pages, at, from, to);
+    const CachePositions<Page> cache(keys, pages, at, from, to);
     constexpr int each = 32 / Stage::pieces; // rows that a warp copies at once
-    const int lane = ptx::kept_thread() % 32, heads = (int)keys.dims[2];
-    const std::uint32_t stride = 2 * (std::uint32_t)D * heads;
+    const int lane = ptx::kept_thread() % 32;
+    constexpr std::uint32_t stride = Stage::row_bytes;
     const int row = lane / Stage::pieces, piece = lane % Stage::pieces;
     const int place = part == load_weights ? Stage::key_place(row, piece) : Stage::value_place(row, piece);
-    const std::int64_t first_row = at.layer * keys.dims[1] * heads + at.head;
+    const std::int64_t first_row = (at.layer * keys.dims[1] + at.head) * keys.dims[2];
     const char *rows =
         reinterpret_cast<const char *>((part == load_weights ? keys.data : values.data) + first_row * D) + 16 * piece;
     int page[halves];
@@ -128,7 +106,7 @@ __device__ __forceinline__ void feed_attention(TileRing &ring, TileLoader part, 
       for (int h = 0; h < halves; ++h) {
         if constexpr (parts > 0)
           if (part == load_weights) { // a lane has a position's
-            const float *own = squares.parts.data + (first_row + (std::int64_t)slot[h] * heads) * parts;
+            const float *own = squares.parts.data + (first_row + slot[h]) * parts;
             const std::uint32_t to = stage + Stage::squares_at + (32 * h + lane) * Stage::square_bytes;
             const bool is_there = slot[h] >= 0;
             if constexpr (parts % 4 == 0) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device/cuda/tile/attend.h"
+#include "device/cuda/tile/attend_streamed.h"
 
 namespace evt::tile {
 
@@ -54,51 +55,66 @@ __device__ inline float scale_of(const QueryRows<T> &query, const Q &query_squar
 
 } // namespace detail
 
-/// One task. `ahead` may be called before the task's events are waited for, `run` after them.
-template <std::int64_t R, std::int64_t D, std::int64_t Page, class T, class S> class PartsAttention {
+/// One task. `ahead` may be called before the task's events are waited for, `run` after them. `Stages` is the ring that
+/// loaders feed keys and values through, if they do (attend_streamed.h).
+template <std::int64_t R, std::int64_t D, std::int64_t Page, StreamStages Stages, class T, class S>
+class PartsAttention {
 public:
-  __device__ __forceinline__ PartsAttention(const Memory<T, 4> &keys, const Memory<T, 4> &values,
+  __device__ __forceinline__ PartsAttention(const Worker &w, const Memory<T, 4> &keys, const Memory<T, 4> &values,
                                             const Memory<std::int32_t, 2> &pages, const S &squares, const CacheRow &at,
                                             std::int64_t from, std::int64_t to, std::int64_t part,
                                             std::int64_t settled_below, const Memory<float, 5> &m)
-      : blocks(keys, values, pages, squares, at, from, to, part, (int)m.dims[3], settled_below) {}
+      : blocks(keys, values, pages, squares, at, from, to, part, (int)m.dims[3], settled_below),
+        is_fed(positions > 0 && w.fed_stages > 0) {}
 
-  __device__ __forceinline__ void ahead() { blocks.ahead(); }
+  __device__ __forceinline__ void ahead() {
+    if (!is_fed)
+      blocks.ahead();
+  }
 
   /// `scratch` has room for parts_scratch() floats.
   template <class Q>
-  __device__ __forceinline__ void run(Worker &, const QueryRows<T> &query, const Q &query_squares, const Memory<T, 4> &,
-                                      const Memory<T, 4> &, const Memory<std::int32_t, 2> &, const S &squares,
-                                      const CacheRow &, const PartsAt &into, float *scratch) {
-    if (!into.exists())
+  __device__ __forceinline__ void run(Worker &w, const QueryRows<T> &query, const Q &query_squares,
+                                      const Memory<T, 4> &keys, const Memory<T, 4> &values,
+                                      const Memory<std::int32_t, 2> &pages, const S &squares, const CacheRow &at,
+                                      const PartsAt &into, float *scratch) {
+    if (!into.exists()) {
+      if (is_fed)
+        w.ring->from(w.fed_from).pass(w.fed_stages);
       return;
+    }
     const int thread = Worker::kept_lane(), lane = thread % 32, g = lane / 4, c = lane % 4;
     // A lane's part of the query waits in scratch memory between blocks, where it takes no registers.
     const std::uint32_t own = ptx::shared_address(scratch + 8 * rows * Blocks::Softmax::room) +
                               16 * (thread / 32 * key_pieces * rows * 4 + g % rows * 4 + c);
     if (g < rows)
       query_rows(query, g, c, own);
-    blocks.rest();
+    if (!is_fed)
+      blocks.rest();
     const float scale = g < rows ? detail::scale_of<columns>(query, query_squares, squares, g) : 0.0f;
-    blocks.run(
-        [&](int i) {
-          return g < rows ? ptx::load_shared(own + 64 * rows * i) : uint4{0, 0, 0, 0};
-        },
-        scale, squares, scratch,
-        [&](int part, int row, int column, float m, float sum, float2 value) {
-          const std::int64_t at = (into.first() + part) * rows + row;
-          *reinterpret_cast<float2 *>(into.acc.data + at * columns + column) = value;
-          if (column == 0) {
-            into.m.data[at] = m;
-            into.sum.data[at] = sum;
-          }
-        });
+    const auto piece = [&](int i) { return g < rows ? ptx::load_shared(own + 64 * rows * i) : uint4{0, 0, 0, 0}; };
+    const std::int64_t first = into.first();
+    const auto store = [&](int part, int row, int column, float m, float sum, float2 value) {
+      const std::int64_t at = (first + part) * rows + row;
+      *reinterpret_cast<float2 *>(into.acc.data + at * columns + column) = value;
+      if (column == 0) {
+        into.m.data[at] = m;
+        into.sum.data[at] = sum;
+      }
+    };
+    if constexpr (positions > 0)
+      if (is_fed)
+        return attend_streamed<R, D, Page, positions>(w.ring->from(w.fed_from), keys, values, at, blocks.cache, squares,
+                                                      blocks.settled, piece, scale, scratch, store);
+    blocks.run(piece, scale, squares, scratch, store);
   }
 
 private:
+  static constexpr int positions = streamed_positions<R, D, Page, T>(Stages);
   using Blocks = BlockAttention<R, D, Page, T, S>;
   static constexpr int rows = (int)R, columns = (int)D, key_pieces = columns / 32;
   Blocks blocks;
+  const bool is_fed;
 
   /// Pieces of row g to `own` on.
   __device__ __forceinline__ void query_rows(const QueryRows<T> &query, int g, int c, std::uint32_t own) const {
@@ -132,12 +148,13 @@ private:
 };
 
 /// Any type, any number of rows and columns: the query goes to scratch memory, a part at a time, after the waits.
-template <std::int64_t R, std::int64_t D, std::int64_t Page, class T, class S>
-requires(!on_fragments<R, D, T>()) class PartsAttention<R, D, Page, T, S> {
+template <std::int64_t R, std::int64_t D, std::int64_t Page, StreamStages Stages, class T, class S>
+requires(!on_fragments<R, D, T>()) class PartsAttention<R, D, Page, Stages, T, S> {
 public:
-  __device__ __forceinline__ PartsAttention(const Memory<T, 4> &, const Memory<T, 4> &, const Memory<std::int32_t, 2> &,
-                                            const S &, const CacheRow &, std::int64_t from, std::int64_t to,
-                                            std::int64_t part, std::int64_t, const Memory<float, 5> &m)
+  __device__ __forceinline__ PartsAttention(const Worker &, const Memory<T, 4> &, const Memory<T, 4> &,
+                                            const Memory<std::int32_t, 2> &, const S &, const CacheRow &,
+                                            std::int64_t from, std::int64_t to, std::int64_t part, std::int64_t,
+                                            const Memory<float, 5> &m)
       : begin(from), end(part > 0 && from >= 0 ? to : 0), size(part), parts((int)m.dims[3]) {}
 
   __device__ __forceinline__ void ahead() {}

@@ -84,15 +84,17 @@ template <std::int64_t R, std::int64_t D, class T> struct BlockSoftmax {
     return ptx::rsqrt_near(sums / (float)columns + epsilon);
   }
 
-  /// What a lane's two positions weigh, and what the sums before are multiplied with.
-  struct Weights {
-    std::uint32_t both;
+  /// What a lane's positions weigh, two of each block of 8, and what the sums before are multiplied with.
+  template <int Blocks> struct WeightsOf {
+    std::uint32_t both[Blocks];
     float keeps[2]; // of rows 2 c and 2 c + 1
   };
-  __device__ __forceinline__ Weights weigh(float (&score)[2], const bool (&live)[2], int c) {
+  using Weights = WeightsOf<1>;
+  template <int Count>
+  __device__ __forceinline__ WeightsOf<Count / 2> weigh(float (&score)[Count], const bool (&live)[Count], int c) {
     float largest = m;
 #pragma unroll
-    for (int i = 0; i < 2; ++i)
+    for (int i = 0; i < Count; ++i)
       largest = live[i] && score[i] > largest ? score[i] : largest;
 #pragma unroll
     for (int other = 1; other < 4; other *= 2) {
@@ -103,11 +105,17 @@ template <std::int64_t R, std::int64_t D, class T> struct BlockSoftmax {
     m = largest;
     sum *= keep;
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < Count; ++i) {
       score[i] = live[i] ? ptx::exp_near(score[i] - largest) : 0.0f;
       sum += score[i];
     }
-    return {detail::packed<T>(score[0], score[1]), {__shfl_sync(~0u, keep, 8 * c), __shfl_sync(~0u, keep, 8 * c + 4)}};
+    WeightsOf<Count / 2> weights;
+#pragma unroll
+    for (int i = 0; i < Count / 2; ++i)
+      weights.both[i] = detail::packed<T>(score[2 * i], score[2 * i + 1]);
+    weights.keeps[0] = __shfl_sync(~0u, keep, 8 * c);
+    weights.keeps[1] = __shfl_sync(~0u, keep, 8 * c + 4);
+    return weights;
   }
   /// Adds values: those of a lane's two positions in piece j.
   __device__ __forceinline__ void add(const Weights &weights, int j, const uint4 &first, const uint4 &second) {
@@ -119,7 +127,24 @@ template <std::int64_t R, std::int64_t D, class T> struct BlockSoftmax {
       for (int i = 0; i < 4; ++i)
         sums[i] *= weights.keeps[i % 2];
       detail::mma8<T>(sums, __byte_perm(word(first), word(second), 0x5410),
-                      __byte_perm(word(first), word(second), 0x7632), weights.both);
+                      __byte_perm(word(first), word(second), 0x7632), weights.both[0]);
+    }
+  }
+  /// The same of two blocks: `values[i]` is of position 8 (i / 2) + 2 c + i % 2.
+  __device__ __forceinline__ void add(const WeightsOf<2> &weights, int j, const uint4 (&values)[4]) {
+#pragma unroll
+    for (int u = 0; u < 4; ++u) {
+      const auto word = [&](int i) {
+        const uint4 &v = values[i];
+        return u == 0 ? v.x : u == 1 ? v.y : u == 2 ? v.z : v.w;
+      };
+      float(&sums)[4] = acc[4 * j + u];
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        sums[i] *= weights.keeps[i % 2];
+      detail::mma<T>(sums, __byte_perm(word(0), word(1), 0x5410), __byte_perm(word(0), word(1), 0x7632),
+                     __byte_perm(word(2), word(3), 0x5410), __byte_perm(word(2), word(3), 0x7632), weights.both[0],
+                     weights.both[1]);
     }
   }
 

@@ -130,7 +130,7 @@ template <class T> struct CacheHead {
   const T *keys, *values; // of the layer and head, from slot 0 on
   const std::int32_t *pages;
   const float *squares;
-  int stride, slots, columns; // from slot to slot; of the cache; of the request's row of pages
+  int slots, columns; // of the cache; of the request's row of pages
   float epsilon;
 };
 
@@ -154,13 +154,11 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
       reinterpret_cast<CacheHead<T> *>(scratch + 3 * Rows::bytes + 4 * block_positions);
   Worker::sync(); // nobody reads what was there before
   if (thread == 0) {
-    const std::int64_t first = (at.layer * keys.dims[1] * keys.dims[2] + at.head) * D;
     const bool has_pages = at.request >= 0 && at.request < pages.dims[0];
-    cache->keys = keys.data + first;
-    cache->values = values.data + first;
+    cache->keys = cache_row(keys, at, 0);
+    cache->values = cache_row(values, at, 0);
     cache->pages = pages.data + (has_pages ? at.request * pages.dims[1] : 0);
-    cache->stride = (int)(keys.dims[2] * keys.dims[3]);
-    cache->slots = (int)keys.dims[1];
+    cache->slots = (int)keys.dims[2];
     cache->columns = has_pages ? (int)pages.dims[1] : 0;
     if constexpr (normed) {
       cache->squares = cache_row(key_squares.parts, at, 0);
@@ -192,13 +190,13 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
     return of < 0 || of > (1 << 30) / Page || slot >= slots ? -1 : slot;
   };
   const auto fetch = [&](const T *data, int first, std::uint32_t block) {
-    const int stride = cache->stride, slots = cache->slots;
+    const int slots = cache->slots;
 #pragma unroll
     for (int i = 0; i < mine; ++i)
       if (piece_row(i) < block_positions) {
         const int piece = (thread + i * compute_threads) % pieces, slot = slot_in(page[i], first + piece_row(i), slots);
         ptx::copy_piece(block + Rows::place(piece_row(i), piece),
-                        data + (std::int64_t)(slot < 0 ? 0 : slot) * stride + 8 * piece, slot >= 0);
+                        data + (std::int64_t)(slot < 0 ? 0 : slot) * D + 8 * piece, slot >= 0);
       }
   };
   const auto fetch_square = [&](int first) {
@@ -206,7 +204,7 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
     is_live = slot >= 0;
     if constexpr (normed) {
       constexpr int parts = parts_of(static_cast<const S *>(nullptr));
-      const float *row = cache->squares + (std::int64_t)(slot < 0 ? 0 : slot) * (cache->stride / D * parts);
+      const float *row = cache->squares + (std::int64_t)(slot < 0 ? 0 : slot) * parts;
       square = 0;
 #pragma unroll
       for (int i = 0; i < parts; i += 8)
@@ -400,7 +398,7 @@ attend_run_plainly(const Memory<T, 2> &query, const Memory<T, 2> &out, const Mem
     const T *q = query.data + token * query.dims[1] + column;
     float largest = -1e30f, total = 0, sums[mine] = {};
     for (int p = 0; p <= run.position + row / Group; ++p) {
-      const int slot = slot_of<Page>(pages, at.request, p, keys.dims[1]);
+      const int slot = slot_of<Page>(pages, at.request, p, keys.dims[2]);
       if (slot < 0)
         continue;
       const T *key = cache_row(keys, at, slot), *value = cache_row(values, at, slot);
@@ -460,7 +458,7 @@ attend_tokens(Worker &, const Memory<T, 2> &query, const Memory<T, 2> &out, cons
               const Memory<std::int32_t, 2> &pages, const Q &query_squares, const S &key_squares, std::int64_t layer,
               std::int64_t first, std::int64_t head, float scale, char *scratch) {
   const StepTokens tokens = detail::tokens_of(requests, positions);
-  if (layer < 0 || layer >= keys.dims[0] || head < 0 || head >= keys.dims[2])
+  if (layer < 0 || layer >= keys.dims[0] || head < 0 || head >= keys.dims[1])
     return;
   const auto attend = [&](int begin, int end, bool is_long) {
     if (!is_long)

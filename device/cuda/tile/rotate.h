@@ -31,7 +31,7 @@ __device__ inline void rotate_head(Worker &, const Memory<float, 2> &x, const Me
   if constexpr (Rank == 4) {
     if (lane < count && token + lane < slots.dims[0])
       slot = slots.data[token + lane];
-    slot = slot < out.dims[1] ? slot : -1;
+    slot = slot < out.dims[2] ? slot : -1;
   }
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
@@ -41,7 +41,7 @@ __device__ inline void rotate_head(Worker &, const Memory<float, 2> &x, const Me
       const int mine = __shfl_sync(~0u, slot, t % 32);
       const unsigned later = __ballot_sync(~0u, slot == mine && lane > t);
       if (t < count && mine >= 0 && !later) {
-        const std::int64_t row = (layer * out.dims[1] + mine) * out.dims[2] + head;
+        const std::int64_t row = (layer * out.dims[1] + head) * out.dims[2] + mine;
         place[r] = row * Columns;
         square_place[r] = row * parts;
       }

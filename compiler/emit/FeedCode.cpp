@@ -124,7 +124,18 @@ bool isFedByStream(const GraphCode &graph, const StreamPlan &plan, ir::DeviceOp 
   for (auto [k, call] : llvm::enumerate(graph.signature.calls))
     if (ir::calleeOf(call) == device && plan.calls[k].form != TaskForm::handedOver)
       return false;
-  return plan.streams() && partsSlice(device, [&](unsigned a) { return isImmutable(graph, device, a); });
+  if (!plan.streams())
+    return false;
+  auto slice = partsSlice(device, [&](unsigned a) { return isImmutable(graph, device, a); });
+  return slice && llvm::all_of(*slice, [](Operation *op) {
+           auto attend = dyn_cast<ir::AttendPartsOp>(op);
+           return !attend || isOnFragments(attend);
+         });
+}
+
+bool isOnFragments(ir::AttendPartsOp attend) {
+  auto cache = cast<MemRefType>(attend.getKeys().getType());
+  return cache.getElementTypeBitWidth() == 16 && cache.getDimSize(3) % 64 == 0 && (int64_t)attend.getRows() <= 8;
 }
 
 std::string feedShape(ir::AttendPartsOp attend) {

@@ -22,6 +22,9 @@ std::optional<llvm::SetVector<mlir::Operation *>> feedSlice(ir::DeviceOp device)
 std::optional<llvm::SetVector<mlir::Operation *>> partsSlice(ir::DeviceOp device,
                                                              llvm::function_ref<bool(unsigned)> isImmutable);
 
+/// Whether its rows are multiplied on the tensor cores (`on_fragments` of device/cuda/tile/attend_softmax.h).
+bool isOnFragments(ir::AttendPartsOp attend);
+
 /// `<rows, columns, slots of a page, the ring>`: what the functions of device/cuda/tile/attend_streamed.h are made for.
 std::string feedShape(ir::AttendPartsOp attend);
 

@@ -1,3 +1,4 @@
+#include "FeedCode.h"
 #include "FragmentCode.h"
 #include "StreamCode.h"
 #include "TileCode.h"
@@ -488,6 +489,10 @@ std::string StreamPlan::text(const GraphCode &graph) const {
       if (call.whyNotTiled != call.why)
         out += "; it is no product of tiles: " + call.whyNotTiled;
       out += "\n";
+      if (isFedByStream(graph, *this, ir::calleeOf(op)))
+        out += "  loaders   keys and values of long requests, through the ring of weights\n";
+      else if (isFed(graph, *this, k))
+        out += "  loaders   keys and values, through the ring of tiles\n";
       continue;
     }
     const roles::StreamedProduct &p = *call.product;

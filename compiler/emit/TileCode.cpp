@@ -520,7 +520,7 @@ private:
       declareParts(op);
       out.line(partsNames[op], ".ahead();");
     }
-    const bool onFragments = cache.getElementTypeBitWidth() == 16 && columns % 64 == 0 && rows <= 8;
+    const bool onFragments = isOnFragments(op);
     const int64_t room =
         onFragments ? 8 * rows * (columns + 4 + columns / 2) : 8 * rows * (columns + 4) + rows * (2 * columns + 3);
     const int64_t outside = bytes;

@@ -320,6 +320,18 @@ TEST(StageRing, SizesThatWouldHang) { // each did, in this model
   EXPECT_FALSE(rounds_stay_apart(9, 4, loaders));
 }
 
+TEST(Cursor, SkippingAnyNumberIsAdvancing) {
+  for (int slots : {1, 4, 21})
+    for (int places = 0; places < 100; ++places) {
+      Cursor skipped{slots / 2, 1}, advanced = skipped;
+      skipped.skip_all(places, slots);
+      for (int i = 0; i < places; ++i)
+        advanced.advance(slots);
+      EXPECT_EQ(skipped.slot, advanced.slot) << places << " of " << slots;
+      EXPECT_EQ(skipped.round, advanced.round) << places << " of " << slots;
+    }
+}
+
 TEST(Cursor, SkippingIsAdvancing) {
   for (int slots = 4; slots <= 9; ++slots)
     for (int places = 0; places <= slots; ++places) {

@@ -324,6 +324,8 @@ template <class Kernel, class Program, class Launch> struct Block {
           if (task.feed.stages)
             Kernel::feed_stages(P, task, feeder);
         }
+        if constexpr (Kernel::feeds_stages)
+          __syncwarp(); // all lanes have read the task before one leaves it
       }
       if constexpr (multiplies)
         if (leads) {

@@ -79,9 +79,8 @@ template <> struct StreamState<0> {};
 ///                                             its stages, that of the rows after its waits
 ///   Kernel::feed(worker, program, task, ring, part) by all lanes of a loader, for a task that is fed through that ring
 ///                                             (tile/attend_fed.h)
-///   Kernel::feed_stages(program, task, feeder) by all lanes of a loader, if Kernel::feeds_stages: its stages of the
-///                                             ring of weights, for a task that is fed through it
-///                                             (tile/attend_streamed.h)
+///   Kernel::feed_stages(program, task, feeder) by a lane of a loader, if Kernel::feeds_stages: its stages of the ring
+///                                             of weights, for a task that is fed through it (tile/attend_streamed.h)
 ///   Kernel::tell(worker, program, task)       by a thread, if Kernel::tells: notifies for tasks that leave that to it
 ///   Kernel::layout, ::row_pieces, ::collected, ::wait_parts how much of everything there is
 template <class Kernel, class Program, class Launch> struct Block {
@@ -291,7 +290,7 @@ template <class Kernel, class Program, class Launch> struct Block {
   __device__ __forceinline__ void load(int mine) const {
     constexpr bool feeds = layout.tile_stages().slots > 0;
     const bool leads = threadIdx.x % 32 == 0;
-    if (!feeds && !Kernel::feeds_stages && !leads)
+    if (!feeds && !leads)
       return;
     [[maybe_unused]] Ring ring{};
     [[maybe_unused]] int turn = mine; // stages until the next of its own
@@ -312,20 +311,14 @@ template <class Kernel, class Program, class Launch> struct Block {
           // way: every access takes longer, and so does a release, which waits for all that its SM has asked for.
           const bool calmly = task.is_calm;
           const char *const *from = stream.feeds + w.tasks.at.slot * layout.fragments;
-          if (Kernel::feeds_stages && !leads) { // they only keep count
-            turn += turn < total ? (total - turn + loaders - 1) / loaders * loaders : 0;
-          } else {
-            for (; turn < total; turn += loaders)
-              ring.send(from[turn % each] + (std::size_t)(turn / each) * bytes, bytes, calmly);
-          }
+          for (; turn < total; turn += loaders)
+            ring.send(from[turn % each] + (std::size_t)(turn / each) * bytes, bytes, calmly);
           turn -= total;
         } else if constexpr (Kernel::feeds_stages) {
           tile::StageFeeder feeder{ring, turn};
           if (task.feed.stages)
             Kernel::feed_stages(P, task, feeder);
         }
-        if constexpr (Kernel::feeds_stages)
-          __syncwarp(); // all lanes have read the task before one leaves it
       }
       if constexpr (multiplies)
         if (leads) {

@@ -40,16 +40,6 @@ struct Ring : StageRing<ptx::Sync> {
                              },
                              calmly);
   }
-  /// Loader, all lanes of its warp: begins its next stage, of `bytes` in all. Lanes then copy to where it lies, and
-  /// `arrived` counts what they copy. The cursors are the first lane's.
-  __device__ __forceinline__ std::uint32_t begin_feed(std::uint32_t bytes, ptx::Barrier &arrived) {
-    int slot = 0;
-    if (ptx::kept_thread() % 32 == 0)
-      slot = begin_send<loaders>([=](ptx::Barrier barrier) { ptx::barrier_expect(barrier, bytes); });
-    slot = __shfl_sync(~0u, slot, 0);
-    arrived = full[slot];
-    return address + (std::uint32_t)(slot * stage_bytes);
-  }
   /// Compute, every warp: the next stage, once it is there.
   __device__ __forceinline__ const char *receive() { return stages + StageRing::receive() * stage_bytes; }
   /// Its address in shared memory.

@@ -110,7 +110,7 @@ public:
   }
 
 private:
-  static constexpr int positions = streamed_positions<R, D, Page, T>(Stages);
+  static constexpr int positions = streamed_positions<R, D, T>(Stages);
   using Blocks = BlockAttention<R, D, Page, T, S>;
   static constexpr int rows = (int)R, columns = (int)D, key_pieces = columns / 32;
   Blocks blocks;

@@ -12,14 +12,13 @@
 
 namespace evt::tile {
 
-/// Positions of a stage: as many as all warps have blocks for, or half of that, and so on, so that they fit and a warp
-/// has a lane for each of their pages; 0 if there is no such number.
-template <std::int64_t R, std::int64_t D, std::int64_t Page, class T>
-constexpr int streamed_positions(const StreamStages &ring) {
+/// Positions of a stage: as many as all warps have blocks of 8 for, or half of that, and so on, so that they fit; 0 if
+/// they do not.
+template <std::int64_t R, std::int64_t D, class T> constexpr int streamed_positions(const StreamStages &ring) {
   if (!on_fragments<R, D, T>() || ring.slots < 2)
     return 0;
   int positions = 8 * compute_warps;
-  while (positions >= 16 && (positions * (int)(D * sizeof(T)) > ring.bytes || positions / Page > 16))
+  while (positions >= 16 && positions * (int)(D * sizeof(T)) > ring.bytes)
     positions /= 2;
   return positions >= 16 ? positions : 0;
 }
@@ -37,7 +36,7 @@ template <std::int64_t Page> __device__ __forceinline__ bool may_feed(const Memo
 template <std::int64_t R, std::int64_t D, std::int64_t Page, StreamStages Stages, class T>
 __device__ __forceinline__ Feed part_feed(const Memory<T, 4> &keys, const CacheRow &at, std::int64_t from,
                                           std::int64_t to, std::int64_t part, const Memory<float, 5> &m) {
-  constexpr int positions = streamed_positions<R, D, Page, T>(Stages);
+  constexpr int positions = streamed_positions<R, D, T>(Stages);
   Feed feed;
   const std::int64_t end = least(to, from + part * m.dims[3]);
   const bool exists = at.layer >= 0 && at.layer < keys.dims[0] && at.head >= 0 && at.head < keys.dims[1];
@@ -61,61 +60,55 @@ struct StageFeeder {
   int &turn;
 };
 
-/// All lanes of a loader: its stages of an attention. A head's positions of a page lie one behind the other, so a stage
-/// is a copy, or a few where it has several pages; lanes find out about as many copies at once, and then it is the
-/// turn of one stage after another.
+/// A loader, one thread: its stages of an attention. A head's positions of a page lie one behind the other, so a stage
+/// is a copy, or a few where it has several pages.
 template <std::int64_t R, std::int64_t D, std::int64_t Page, StreamStages Stages, class T>
 __device__ __forceinline__ void feed_parts(StageFeeder &feeder, const Feed &feed, const Memory<T, 4> &keys,
                                            const Memory<T, 4> &values, const Memory<std::int32_t, 2> &pages) {
-  constexpr int positions = streamed_positions<R, D, Page, T>(Stages);
+  constexpr int positions = streamed_positions<R, D, T>(Stages);
   if constexpr (positions > 0) {
-    constexpr int most_pages = (positions + (int)Page - 2) / (int)Page + 1; // wherever it begins
-    constexpr int copies = most_pages <= 1 ? 1 : most_pages <= 2 ? 2 : most_pages <= 4 ? 4 : most_pages <= 8 ? 8 : 32;
-    static_assert(most_pages <= 32);
-    constexpr int at_once = 32 / copies; // stages
     constexpr std::uint32_t row_bytes = D * sizeof(T);
-    const int lane = ptx::kept_thread() % 32, stages = feed.stages, part = feed.part;
+    const int stages = feed.stages, part = feed.part, groups = (part + positions - 1) / positions; // of a part
     const CacheRow at{feed.layer, feed.request, feed.head};
     const CachePositions<Page> cache(keys, pages, at, feed.begin, feed.end);
     const std::int64_t first_row = (at.layer * keys.dims[1] + at.head) * keys.dims[2];
-    const int groups = (part + positions - 1) / positions; // of a part
-    // The lane's copy: positions `from` … of a page, for a stage that begins with `first`.
-    struct Copy {
-      int first, from, limit, page;
+    struct Span {
+      int first, limit, page; // positions, and the page of the first
     };
-    const auto look = [&](int turn) {
-      const int stage = turn + loaders * (lane / copies), group = stage / 2, own = group / groups;
-      Copy copy{feed.begin + own * part + (group - own * groups) * positions, 0, 0, -1};
-      const int page_first = (copy.first / (int)Page + lane % copies) * (int)Page;
-      copy.limit =
-          (int)least(least(copy.first + positions, page_first + Page), least(feed.begin + (own + 1) * part, feed.end));
-      copy.from = page_first < copy.first ? copy.first : page_first;
-      if (stage < stages)
-        copy.page = cache.page_of(copy.from, copy.limit);
-      return copy;
+    const auto span_of = [&](int stage) -> Span {
+      if (stage >= stages)
+        return {0, 0, -1};
+      const int group = stage / 2, own = group / groups,
+                first = feed.begin + own * part + (group - own * groups) * positions;
+      const int limit = (int)least(first + positions, least(feed.begin + (own + 1) * part, feed.end));
+      return {first, limit, cache.page_of(first, limit)};
     };
-    Copy next = look(feeder.turn);
-#pragma unroll 1
-    while (feeder.turn < stages) {
-      const Copy copy = next;
-      const int slot = cache.slot_of(copy.page, copy.from);
-      const std::int64_t count = slot < 0 ? 0 : least(copy.limit - copy.from, cache.slots - slot);
-      const std::uint32_t bytes = (std::uint32_t)count * row_bytes;
-      std::uint32_t all = bytes; // of the stage
-#pragma unroll
-      for (int other = 1; other < copies; other *= 2)
-        all += __shfl_xor_sync(~0u, all, other);
-      const std::int64_t row = (first_row + (slot < 0 ? 0 : slot)) * D;
-      next = look(feeder.turn + loaders * at_once); // pages are there when it is their turn
-#pragma unroll 1
-      for (int i = 0; i < at_once && feeder.turn < stages; ++i, feeder.turn += loaders) {
-        ptx::Barrier arrived;
-        const std::uint32_t stage = feeder.ring.begin_feed(__shfl_sync(~0u, all, i * copies), arrived);
-        if (lane / copies == i && bytes > 0)
-          ptx::bulk_load_once(stage + (copy.from - copy.first) * row_bytes,
-                              (feeder.turn % 2 ? values.data : keys.data) + row, bytes, arrived);
-        __syncwarp();
+    // Calls `use(position, slot, count)` for the positions of each page.
+    const auto each_page = [&](const Span &span, auto use) {
+      int page = span.page;
+      for (int from = span.first; from < span.limit;) {
+        const int stop = (int)least((from / (int)Page + 1) * Page, span.limit), slot = cache.slot_of(page, from);
+        use(from, slot, slot < 0 ? 0 : (int)least(stop - from, cache.slots - slot));
+        page = cache.page_of(stop, span.limit);
+        from = stop;
       }
+    };
+    Span next = span_of(feeder.turn);
+#pragma unroll 1
+    for (; feeder.turn < stages; feeder.turn += loaders) {
+      const Span span = next;
+      std::uint32_t bytes = 0;
+      each_page(span, [&](int, int, int count) { bytes += count * row_bytes; });
+      next = span_of(feeder.turn + loaders); // its page is there when its stage is free
+      const T *rows = (feeder.turn % 2 ? values.data : keys.data) + first_row * D;
+      const int place =
+          feeder.ring.begin_send<loaders>([=](ptx::Barrier arrived) { ptx::barrier_expect(arrived, bytes); });
+      const std::uint32_t stage = feeder.ring.address + (std::uint32_t)(place * feeder.ring.stage_bytes);
+      each_page(span, [&](int from, int slot, int count) {
+        if (count > 0)
+          ptx::bulk_load_once(stage + (from - span.first) * row_bytes, rows + (std::int64_t)slot * D, count * row_bytes,
+                              feeder.ring.full[place]);
+      });
     }
     feeder.turn -= stages;
   }

@@ -263,7 +263,7 @@ std::string FragmentCode::reduced(Operation *operation, Index index) {
   auto op = cast<linalg::ReduceOp>(operation);
   RankedTensorType t = tileType(op.getInputs()[0]);
   if (t.getRank() != 2 || t.getDimSize(0) != rows || op.getDimensions().size() != 1 || op.getDimensions()[0] != 1 ||
-      index[0] != "g" || t.getDimSize(1) < 4)
+      index[0] != "g" || t.getDimSize(1) < 1)
     return fail(op, "does not reduce rows of fragments"), "0";
   StringRef combiner = op.getCombiner().front().front().getName().stripDialect();
   std::string o = combiner.starts_with("add")   ? "evt::tile::Add"
@@ -281,6 +281,16 @@ std::string FragmentCode::reduced(Operation *operation, Index index) {
       at += (d ? ", (int)(" : "(int)(") + scalar(offset) + (d + 2 == load.getOffsets().size() ? " + g)" : ")");
     out.line("const ", type, " ", r, " = evt::reduce_row<", o, ", ", t.getDimSize(1), ">(", scalar(load.getMemory()),
              ", {", at, "}, ", fill, read.contains(load.getMemory()) ? ", reading);" : ");");
+    std::string init = element(op.getInits()[0], index);
+    return variable(t.getElementType(), o + "::apply(" + init + ", " + r + ")");
+  }
+  if (t.getDimSize(1) < 4) { // fewer than the lanes of a row: each has all of them
+    std::string first = at("0");
+    out.line(type, " ", r, " = ", first, ";");
+    for (int64_t n = 1; n < t.getDimSize(1); ++n) {
+      std::string v = at(num(n));
+      out.line(r, " = ", o, "::apply(", r, ", ", v, ");");
+    }
     std::string init = element(op.getInits()[0], index);
     return variable(t.getElementType(), o + "::apply(" + init + ", " + r + ")");
   }

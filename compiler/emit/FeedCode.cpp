@@ -107,8 +107,12 @@ std::optional<llvm::SetVector<Operation *>> feedSlice(ir::DeviceOp device) {
 std::optional<llvm::SetVector<Operation *>> partsSlice(ir::DeviceOp device,
                                                        llvm::function_ref<bool(unsigned)> isImmutable) {
   auto slice = sliceOf<ir::AttendPartsOp>(device);
-  if (slice && llvm::count_if(slice->operations, [](Operation *op) { return isa<ir::AttendPartsOp>(op); }) != 1)
-    return std::nullopt; // what is fed of a task is one attention
+  // What is fed of a task is one attention, once.
+  auto attends = device.getBody().front().getOps<ir::AttendPartsOp>();
+  int64_t all = 0;
+  device.walk([&](ir::AttendPartsOp) { ++all; });
+  if (all != 1 || attends.empty())
+    return std::nullopt;
   if (!slice || !llvm::all_of(slice->tables(), [&](BlockArgument t) { return isImmutable(t.getArgNumber()); }))
     return std::nullopt;
   return std::move(slice->operations);
@@ -161,9 +165,8 @@ void emitFeeds(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out) 
   for (unsigned k = 0; k < plan.calls.size(); ++k) {
     ir::CallOp call = graph.signature.calls[k];
     if (isFedByStream(graph, plan, ir::calleeOf(call))) {
-      out.line("// ", graph.signature.callName(k), ": what it attends to, by all lanes of each loader");
-      ir::AttendPartsOp attend;
-      ir::calleeOf(call).walk([&](ir::AttendPartsOp op) { attend = op; });
+      out.line("// ", graph.signature.callName(k), ": what it attends to, by a lane of each loader");
+      auto attend = *ir::calleeOf(call).getBody().front().getOps<ir::AttendPartsOp>().begin();
       auto passed = [&](Value memory) {
         return "P.m" +
                std::to_string(graph.signature.memoryOf(call.getArgs()[cast<BlockArgument>(memory).getArgNumber()]));

@@ -97,7 +97,7 @@ def norm(tile, d, count):
   %sum = linalg.reduce {{ arith.addf }} ins(%parts : {parts}) outs(%none : {column}) dimensions = [1]
   %mean = arith.mulf %sum, %scale : {column}
   %above = arith.addf %mean, %epsilon : {column}
-  %root = math.rsqrt %above : {column}
+  %root = math.rsqrt %above fastmath<afn> : {column}
   %root_wide = linalg.broadcast ins(%root : {column}) outs(%like : {tile.type}) dimensions = [1]"""
 
 
@@ -272,9 +272,9 @@ def chain(d, qkv, ff, vocabulary):
         return f"""
   %one = arith.constant dense<1.0> : {tile.type}
   %minus = arith.negf {gate} : {tile.type}
-  %exp = math.exp %minus : {tile.type}
+  %exp = math.exp %minus fastmath<afn> : {tile.type}
   %below = arith.addf %exp, %one : {tile.type}
-  %silu = arith.divf {gate}, %below : {tile.type}
+  %silu = arith.divf {gate}, %below fastmath<arcp> : {tile.type}
   %swiglu = arith.mulf %silu, {up} : {tile.type}
   %swiglu16 = arith.truncf %swiglu : {tile.type} to {tile.narrow}
   evt.store %swiglu16, %h[%token, %row] : {tile.narrow} -> {h}"""

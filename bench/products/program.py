@@ -87,9 +87,9 @@ def swiglu(rows, columns, h):
     return f"""
   %one = arith.constant dense<1.0> : {tile}
   %minus = arith.negf %acc0 : {tile}
-  %exp = math.exp %minus : {tile}
+  %exp = math.exp %minus fastmath<afn> : {tile}
   %below = arith.addf %exp, %one : {tile}
-  %silu = arith.divf %acc0, %below : {tile}
+  %silu = arith.divf %acc0, %below fastmath<arcp> : {tile}
   %swiglu = arith.mulf %silu, %acc1 : {tile}""" + stored("%swiglu", rows, columns, "%h", h, "narrow", "bf16")
 
 

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """Draws a part of a launch's timeline as a picture for a page.
 
-    evt run MODEL.evt … --trace trace.json
+    bench/step/trace.py MODEL.evt --batch 1 --context 1024 -o trace.json
     bench/step/timeline.py trace.json --layer 3 -o docs/step.svg
+    bench/step/timeline.py trace.json --layer 3 --phases
 
-A row is an SM, a bar a task, coloured by its call; the pale part of a bar is the wait for its events. The trace is
-the one of `evt run --trace FILE.json`.
+A row is an SM, a bar a task, coloured by its call; the pale part of a bar is the wait for its events. --phases prints
+a table instead: when the tasks of each call begin, have what they wait for, and end. The trace is the one of
+`evt run --trace FILE.json`.
 """
 import argparse
 import collections
 import html
 import json
 import pathlib
+import statistics
 import sys
 
 COLOURS = ["#4e79a7", "#76b7b2", "#a0cbe8", "#f28e2b", "#e15759", "#59a14f", "#b07aa1", "#edc948", "#9c755f", "#bab0ac"]
@@ -22,16 +25,36 @@ def slices(trace, kind):
     return [e for e in trace["traceEvents"] if e.get("ph") == "X" and e.get("cat") == kind]
 
 
-def draw(trace, layer, every):
+def layer_of(trace, layer):
+    """Its tasks, when the layer before ended, and the wait that each task begins with."""
     tasks = [e for e in slices(trace, "task") if e["args"].get("layer") == layer]
     if not tasks:
         sys.exit(f"timeline.py: no task of layer {layer} in the trace")
     ends = [e["ts"] + e["dur"] for e in slices(trace, "task") if e["args"].get("layer") == layer - 1]
-    begin = max(ends) - 2 if ends else min(e["ts"] for e in tasks)
-    end = max(e["ts"] + e["dur"] for e in tasks)
-    waits = collections.defaultdict(float)  # of the task that begins with it
+    waits = collections.defaultdict(float)
     for e in slices(trace, "wait"):
         waits[e["tid"], e["ts"]] = max(waits[e["tid"], e["ts"]], e["dur"])
+    return tasks, max(ends) if ends else min(e["ts"] for e in tasks), waits
+
+
+def phases(trace, layer):
+    tasks, begin, waits = layer_of(trace, layer)
+    calls = collections.defaultdict(list)
+    for e in tasks:
+        wait = min(waits.get((e["tid"], e["ts"]), 0), e["dur"])
+        calls[e["name"]].append((e["ts"] - begin, e["ts"] + wait - begin, e["ts"] + e["dur"] - begin))
+    lines = [f"{'us':20s} {'tasks':>6s}  {'begins':^20s} {'has waited':^20s} {'ends':^20s} {'runs':>6s}"]
+    spread = lambda values: f"{min(values):6.1f} {statistics.median(values):6.1f} {max(values):6.1f}"
+    for name, times in sorted(calls.items(), key=lambda c: max(end for _, _, end in c[1])):
+        runs = statistics.median(end - ready for _, ready, end in times)
+        lines.append(f"{name:20s} {len(times):6d}  " + " ".join(spread(column) for column in zip(*times)) + f" {runs:6.1f}")
+    return "\n".join(lines)
+
+
+def draw(trace, layer, every):
+    tasks, begin, waits = layer_of(trace, layer)
+    begin -= 2
+    end = max(e["ts"] + e["dur"] for e in tasks)
     calls = list(dict.fromkeys(e["name"] for e in sorted(tasks, key=lambda e: e["ts"] + e["dur"])))
     rows = {tid: n for n, tid in enumerate(sorted({e["tid"] for e in tasks})[::every])}
     scale = WIDTH / (end - begin)
@@ -67,14 +90,20 @@ def main():
     parser.add_argument("trace", type=pathlib.Path)
     parser.add_argument("--layer", type=int, default=1, help="which iteration of the layers")
     parser.add_argument("--every", type=int, default=6, help="draw every so manieth SM")
-    parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
+    parser.add_argument("--phases", action="store_true", help="print when the tasks of each call run: least, median, most")
+    parser.add_argument("-o", "--output", type=pathlib.Path, help="the picture")
     options = parser.parse_args()
+    if not options.phases and not options.output:
+        parser.error("--phases or --output is needed")
     try:
         trace = json.loads(options.trace.read_text())
+        if options.phases:
+            print(phases(trace, options.layer))
         text = draw(trace, options.layer, max(options.every, 1))
     except (OSError, ValueError, KeyError) as error:
         sys.exit(f"timeline.py: {options.trace}: {error!r} (a trace of evt run --trace FILE.json is needed)")
-    options.output.write_text(text)
+    if options.output:
+        options.output.write_text(text)
 
 
 if __name__ == "__main__":

@@ -200,6 +200,9 @@ public:
 
   /// A unary operation of the math dialect by name: "exp", "rsqrt", "log", "tanh", ….
   Tile math(const std::string &name, Tile t);
+  /// The same, and a quotient, where a few units in the last place do not matter: what the machine has that is fast.
+  Tile mathNear(const std::string &name, Tile t);
+  Tile divideNear(Tile a, Tile b);
   Tile maximum(Tile a, Tile b);
   Tile compare(Compare how, Tile a, Tile b); // i1
   Tile select(Tile condition, Tile a, Tile b);

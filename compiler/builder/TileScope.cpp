@@ -283,6 +283,17 @@ Tile TileScope::math(const std::string &name, Tile t) {
   return {cursor.create(state)->getResult(0), this};
 }
 
+Tile TileScope::mathNear(const std::string &name, Tile t) {
+  Tile result = math(name, t);
+  result.value.getDefiningOp()->setAttr(
+      "fastmath", arith::FastMathFlagsAttr::get(cursor.getContext(), arith::FastMathFlags::afn));
+  return result;
+}
+
+Tile TileScope::divideNear(Tile a, Tile b) {
+  return {cursor.create<arith::DivFOp>(loc, a.value, b.value, arith::FastMathFlags::arcp), this};
+}
+
 Tile TileScope::maximum(Tile a, Tile b) { return combine(Combine::max, a, b); }
 
 Tile TileScope::compare(Compare how, Tile a, Tile b) {

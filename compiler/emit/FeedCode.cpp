@@ -34,7 +34,9 @@ public:
   SmallVector<BlockArgument> tables() const {
     SmallVector<BlockArgument> read;
     for (Operation *op : operations) {
-      if (auto attend = dyn_cast<ir::AttendPartsOp>(op))
+      if (auto parts = dyn_cast<ir::AttendPartsOp>(op))
+        read.push_back(cast<BlockArgument>(parts.getPages()));
+      else if (auto attend = dyn_cast<ir::AttendOp>(op))
         read.push_back(cast<BlockArgument>(attend.getPages()));
       else if (isa<ir::ReadOp, ir::ShortTokensOp>(op))
         for (Value operand : op->getOperands())
@@ -160,6 +162,12 @@ std::vector<bool> toldCalls(const GraphCode &graph, const StreamPlan &plan) {
   return told;
 }
 
+/// Whether the tables that a loader reads before it feeds are nobody's to write.
+static bool readsOnlyImmutable(const GraphCode &graph, ir::DeviceOp device) {
+  return llvm::all_of(sliceOf<ir::AttendOp>(device)->tables(),
+                      [&](BlockArgument table) { return isImmutable(graph, device, table.getArgNumber()); });
+}
+
 void emitFeeds(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out) {
   std::vector<bool> told = toldCalls(graph, plan);
   for (unsigned k = 0; k < plan.calls.size(); ++k) {
@@ -183,9 +191,11 @@ void emitFeeds(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out) 
     out.line("EVT_FORCED void feed_", k,
              "(evt::DynamicWorker &w, const Program &P, evt::Task &task, evt::TileRing &ring, evt::TileLoader part) {");
     declareCoords(graph, k, out);
-    out.line("evt::begin_feeding<dynamic>(w, task, ring, [&](auto &ahead) { return waits_", k, "(ahead, P",
+    out.line("auto waits = evt::feed_waits<dynamic>(w, task, ring, [&](auto &ahead) { return waits_", k, "(ahead, P",
              graph.coordNames(k), "); });");
-    out.line("feed_", call.getCallee().str(), "(ring, part, w", argumentList(graph, k), ");");
+    if (!readsOnlyImmutable(graph, ir::calleeOf(call)))
+      out.line("waits.pass();");
+    out.line("feed_", call.getCallee().str(), "(ring, part, waits, w", argumentList(graph, k), ");");
     out.line("}");
     if (!told[k])
       continue;

@@ -28,7 +28,10 @@ constexpr int64_t cudaOwnBytes = 6 << 10, cudaEventBytes = 32; // of what a bloc
 constexpr int64_t cudaStreamBytes = 2 << 10;                   // and of what it streams
 constexpr int64_t cudaRingBytes = 192 << 10;
 constexpr int64_t cudaBytesInFlight = 40 << 10;
-constexpr int64_t cudaMostTileSlots = 8, cudaTileAlignment = 1024;
+constexpr int64_t cudaMostTileSlots = 10, cudaTileAlignment = 1024;
+/// Keys, or values, of attention that loaders feed have no more than these bytes of a stage:
+/// device/cuda/tile/attend_fed.h.
+constexpr int64_t cudaFedStageBytes = 19 << 10;
 constexpr int64_t cudaCollectedLimit = 256;
 constexpr unsigned cudaCoordLimit = 8;
 
@@ -416,11 +419,11 @@ std::optional<int64_t> collectedBy(ir::CallOp call) {
 /// How a block's shared memory is divided.
 struct SharedMemory {
   int64_t slots = 0, stageBytes = 0, fragments = 0, tiles = 0;
-  int64_t tileSlots = 0, tileStageBytes = 0; // of the ring of tiles
+  int64_t tileSlots = 0, tileBytes = 0, leastTileBytes = 0; // of the ring of tiles, and a stage of it
   /// Sums on their way to the epilogue: 4 results of 8 warps, 256 bytes a fragment.
   int64_t sumsBytes() const { return 4 * 8 * fragments * 256; }
   int64_t bytes() const {
-    return (tileSlots ? cudaTileAlignment : 0) + tileSlots * tileStageBytes + slots * stageBytes +
+    return (tileSlots ? cudaTileAlignment : 0) + tileBytes + slots * stageBytes +
            (slots ? sumsBytes() : 0) + tiles;
   }
 
@@ -435,17 +438,18 @@ struct SharedMemory {
       all -= cudaStreamBytes;
     if (variant.tiles) {
       // Next to a ring of weights it has to do with half of the room.
-      tileStageBytes = streams.tileStageBytes();
       int64_t room = (all - cudaTileAlignment - tiles) / (variant.streams ? 2 : 1);
-      tileSlots = std::min(room / tileStageBytes, cudaMostTileSlots);
-      if (tileSlots < 2)
+      tileBytes = room / cudaTileAlignment * cudaTileAlignment;
+      leastTileBytes = cudaFedStageBytes;
+      tileSlots = std::min(tileBytes / leastTileBytes, cudaMostTileSlots);
+      if (tileBytes < 2 * streams.tileStageBytes())
         why = num(room) + " bytes of a block's shared memory for the tiles of products, required at least " +
-              num(2 * tileStageBytes);
+              num(2 * streams.tileStageBytes());
     }
     if (variant.streams) {
       stageBytes = streams.stageBytes();
       fragments = streams.fragments();
-      int64_t room = all - tiles - tileSlots * tileStageBytes - sumsBytes();
+      int64_t room = all - tiles - tileBytes - sumsBytes();
       slots = std::min(room, cudaRingBytes) / stageBytes;
       if (slots < 4)
         why = num(room) + " bytes of a block's shared memory for weights, required at least " + num(4 * stageBytes);
@@ -454,7 +458,7 @@ struct SharedMemory {
   std::string text() const {
     return "{" + num(slots) + ", " + num(stageBytes) + ", " +
            (slots ? "evt::stages_in_flight(EVT_IN_FLIGHT_BYTES, " + num(stageBytes) + ", " + num(slots) + ")" : "0") +
-           ", " + num(fragments) + ", " + num(tileSlots) + ", " + num(tileStageBytes) + "}";
+           ", " + num(fragments) + ", " + num(tileSlots) + ", " + num(tileBytes) + ", " + num(leastTileBytes) + "}";
   }
 };
 

@@ -1,6 +1,7 @@
 #include "RoleCode.h"
 
 #include "FeedCode.h"
+#include "TiledCode.h"
 
 namespace evt::emit {
 
@@ -26,6 +27,7 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
   auto isStaged = [&](unsigned k) { return isFedByStream(graph, streams, ir::calleeOf(s.calls[k])); };
   bool feedsStages = llvm::any_of(llvm::seq<unsigned>(0, s.calls.size()), isStaged);
   out.line("static constexpr bool feeds_stages = ", feedsStages ? "layout.slots > 0" : "false", ";");
+  emitTileStageBytes(graph, streams, out);
   out.line("static __device__ __forceinline__ void schedule(evt::DynamicWorker &w, const Program &P) {");
   out.line("if constexpr (Schedule == EVT_STATIC) run_static(w, P);");
   out.line("else if constexpr (Schedule == EVT_TICKET) run_ticket(w, P);");

@@ -106,6 +106,23 @@ std::string comparison(arith::CmpFPredicate p, const std::string &a, const std::
   llvm_unreachable("all predicates are handled");
 }
 
+/// The function that an operation may be, as its fastmath flags say; null if there is none that is faster.
+const char *nearFunction(Operation *op) {
+  auto fast = dyn_cast<arith::ArithFastMathInterface>(op);
+  if (!fast || !fast.getFastMathFlagsAttr())
+    return nullptr;
+  arith::FastMathFlags flags = fast.getFastMathFlagsAttr().getValue();
+  if (isa<arith::DivFOp>(op))
+    return bitEnumContainsAll(flags, arith::FastMathFlags::arcp) ? "evt::divide_near" : nullptr;
+  if (!bitEnumContainsAll(flags, arith::FastMathFlags::afn))
+    return nullptr;
+  return llvm::StringSwitch<const char *>(op->getName().getStringRef())
+      .Case("math.exp", "evt::exp_near")
+      .Case("math.exp2", "evt::exp2_near")
+      .Case("math.rsqrt", "evt::rsqrt_near")
+      .Default(nullptr);
+}
+
 } // namespace
 
 std::optional<std::string> elementExpression(Operation *op, ArrayRef<std::string> in) {
@@ -142,6 +159,8 @@ std::optional<std::string> elementExpression(Operation *op, ArrayRef<std::string
     std::string f = from.isInteger(1) ? "bool" : from.isInteger(32) ? "uint32_t" : "uint64_t";
     return "(" + type + ")(" + f + ")(" + in[0] + ")";
   }
+  if (const char *near = nearFunction(op))
+    return "(" + type + ")" + call(near);
   const char *o = llvm::StringSwitch<const char *>(op->getName().getStringRef())
                       .Cases("arith.addi", "arith.addf", "+")
                       .Cases("arith.subi", "arith.subf", "-")

@@ -73,8 +73,8 @@ public:
     auto slice = feedSlice(device);
     if (!slice)
       return "";
-    out.line("EVT_FN void feed_", device.getSymName().str(), "(evt::TileRing &ring, evt::TileLoader part, ",
-             parameters(), ") {");
+    out.line("template <class Waits> EVT_FN void feed_", device.getSymName().str(),
+             "(evt::TileRing &ring, evt::TileLoader part, Waits &waits, ", parameters(), ") {");
     feedBlock(device.getBody().front(), *slice);
     out.line("}");
     return out.take();
@@ -107,7 +107,7 @@ private:
       } else if (auto attend = dyn_cast<ir::AttendOp>(op)) {
         auto q = cast<RankedTensorType>(attend.getQuery().getType());
         out.line("evt::tile::feed_attention<", q.getDimSize(0), ", ", q.getDimSize(1), ", ", attend.getPageSlots(),
-                 ", Kernel::layout.tile_stages()>(ring, part, ", cacheOf(attend), ");");
+                 ", Kernel::layout.tile_stages()>(ring, part, waits, ", cacheOf(attend), ");");
       } else if (auto parts = dyn_cast<ir::AttendPartsOp>(op)) {
         out.line("return evt::tile::part_feed", feedShape(parts), "(", name(parts.getKeys()), ", ", cacheRowOf(parts),
                  ", ", name(parts.getBegin()), ", ", name(parts.getEnd()), ", ", name(parts.getPart()), ", ",

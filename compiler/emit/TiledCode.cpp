@@ -207,7 +207,8 @@ void emitLoads(const GraphCode &graph, const StreamPlan &plan, unsigned k, CodeW
     out.line("}");
   };
   auto stages = [&](const roles::TiledProduct::Stage &stage) {
-    return "(ring, " + steps + " / " + num(stage.chunks) + ", " + num(stage.chunks) + ", ";
+    return "(ring, (" + steps + " + " + num(stage.chunks - 1) + ") / " + num(stage.chunks) + ", " + num(stage.chunks) +
+           ", ";
   };
   out.line("// ", graph.signature.callName(k), ": the copies of a task, by a lane of each loader");
   out.line("EVT_FORCED void load_weights_", k,
@@ -216,7 +217,9 @@ void emitLoads(const GraphCode &graph, const StreamPlan &plan, unsigned k, CodeW
   out.line("const evt::TensorMap *const maps = evt::tensor_maps(w.launch, launch_words);");
   out.line("[[maybe_unused]] const int fetched = ", fetchedRows(graph, plan, k), ";");
   eachStage([&](const roles::TiledProduct::Stage &stage) {
-    return "fetch_weights_" + device + stages(stage) + num(stage.rows) +
+    // As compute does: run_tiled in device/cuda/tiled.h.
+    bool isFew = !isTwofold || stage == product.few;
+    return "fetch_weights_" + device + stages(stage) + (isFew ? "fetched" : num(stage.rows)) +
            mapList(graph, plan, k, product.weights, stage) + args + ")";
   });
   out.line("EVT_FORCED void load_rows_", k,
@@ -255,6 +258,25 @@ void emitTiledBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter 
     emitFinish(device, *plan.calls[k].tiled, out);
     out.line();
   }
+}
+
+void emitTileStageBytes(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out) {
+  out.line("static __device__ __forceinline__ int64_t tile_stage_bytes([[maybe_unused]] const Program &P) {");
+  out.line("int64_t bytes = 0;");
+  for (unsigned k = 0; k < plan.calls.size(); ++k) {
+    if (plan.calls[k].form != TaskForm::tiled)
+      continue;
+    const roles::TiledProduct &product = *plan.calls[k].tiled;
+    auto bytesOf = [&](const roles::TiledProduct::Stage &stage, const std::string &rows) {
+      return "evt::tile_stage_bytes(" + num(stage.chunks) + ", " + rows + ", " + num(product.allColumns()) + ")";
+    };
+    out.line("if (const int fetched = ", fetchedRows(graph, plan, k), "; fetched <= ", product.few.rows, ")");
+    out.line("  bytes = evt::most(bytes, ", bytesOf(product.few, "fetched"), ");");
+    out.line("else");
+    out.line("  bytes = evt::most(bytes, ", bytesOf(product.stage, num(product.stage.rows)), ");");
+  }
+  out.line("return bytes;");
+  out.line("}");
 }
 
 void emitTiledHandOver(const GraphCode &graph, unsigned k, bool mayBeAbsent, CodeWriter &out) {

@@ -13,6 +13,8 @@ bool hasStackForm(ir::DeviceOp device, const roles::TiledProduct &product, std::
 
 /// Of the device functions: `steps_D`, `fetch_rows_D` and `fetch_weights_D`, `begin_D` and `finish_D`.
 void emitTiledBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out);
+/// Of the kernel: `tile_stage_bytes`.
+void emitTileStageBytes(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out);
 /// `task_K`: what control does for a task.
 /// With `mayBeAbsent` there are kernels without it.
 void emitTiledHandOver(const GraphCode &graph, unsigned call, bool mayBeAbsent, CodeWriter &out);

@@ -52,7 +52,9 @@ def DeviceOp : Evt_Op<"device", [IsolatedFromAbove, Symbol, SingleBlockImplicitT
     named tile operations; `linalg.fill`, `matmul`, `matmul_transpose_b`, `reduce`, `broadcast`, `transpose`; `arith`
     and `math` on tensors and scalars; `scf.for` with tensor `iter_args`; `tensor.empty`, `splat`, static
     `extract_slice`, `insert_slice`, `expand_shape`, `collapse_shape`. Anything else is refused.
-    Floats compute in f32; bf16 and f16 are storage, with `arith.extf` and `arith.truncf`.
+    Floats compute in f32; bf16 and f16 are storage, with `arith.extf` and `arith.truncf`. `fastmath<afn>` on `math.exp`,
+    `exp2` and `rsqrt`, and `fastmath<arcp>` on `arith.divf`, allow the machine's own instructions, a few units in the last
+    place off: what a GPU gains by it is half of what follows a product.
 
     ```mlir
     evt.device @scale(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {

@@ -141,9 +141,13 @@ void TiledProduct::fill(int64_t stageBytes) {
   auto memory = cast<MemRefType>(rows.getMemory().getType());
   bool isOfChunks = memory.getRank() < mostDimensions && memory.getShape().back() % chunkColumns == 0 &&
                     isDivisible(rows.getOffsets().back(), chunkColumns);
+  // What lies beyond K is zero, where it is beyond the tensors.
+  auto depthOf = [](ir::LoadOp load) { return cast<MemRefType>(load.getMemory().getType()).getShape().back(); };
+  bool isAllOfK = isWhole && isOfChunks && isPacked && *lower == 0 && *upper == depthOf(rows) &&
+                  llvm::all_of(weights, [&](ir::LoadOp load) { return *upper == depthOf(load); });
   for (Stage *s : {&stage, &few}) {
     s->chunks = isWhole ? std::max<int64_t>(stageBytes / bytesOf(s->rows + allColumns()), 1) : 1;
-    while (s->chunks > 1 && (*upper - *lower) / chunkColumns % s->chunks)
+    while (s->chunks > 1 && !isAllOfK && (*upper - *lower) / chunkColumns % s->chunks)
       --s->chunks;
     s->rowsTogether = s->chunks > 1 && isOfChunks;
   }

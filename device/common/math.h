@@ -56,6 +56,35 @@ EVT_MATH float ceil(float x) { return __builtin_ceilf(x); }
 
 EVT_MATH float sqrt(float x) { return __builtin_sqrtf(x); }
 EVT_MATH float rsqrt(float x) { return 1.0f / evt::sqrt(x); }
+EVT_MATH float exp(float x);
+EVT_MATH float exp2(float x);
+
+// Near the result, in as few instructions as the machine has: for weights of a softmax, roots of norms, and programs
+// that ask for it (fastmath<afn> and <arcp>). On CUDA within 2^-21 of it, exp within (|x| + 4) 2^-23; subnormals are 0,
+// and so is what is divided by more than 2^126. Elsewhere they are the functions above.
+#if defined(__CUDACC__)
+EVT_MATH float exp2_near(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+EVT_MATH float exp_near(float x) { return evt::exp2_near(x * 1.44269504f); }
+EVT_MATH float rsqrt_near(float x) {
+  float y;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+EVT_MATH float divide_near(float x, float y) {
+  float reciprocal;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(reciprocal) : "f"(y));
+  return x * reciprocal;
+}
+#else
+EVT_MATH float exp2_near(float x) { return evt::exp2(x); }
+EVT_MATH float exp_near(float x) { return evt::exp(x); }
+EVT_MATH float rsqrt_near(float x) { return evt::rsqrt(x); }
+EVT_MATH float divide_near(float x, float y) { return x / y; }
+#endif
 
 namespace detail {
 

@@ -29,21 +29,22 @@ namespace evt {
 struct SharedLayout {
   int slots, stage_bytes, in_flight; // of the ring; 0 slots if nothing streams
   int fragments;                     // of the largest product
-  int tile_slots, tile_stage_bytes;  // of the ring of tiles; 0 slots if there are no products of tiles
+  // Of the ring of tiles: how many stages it has at most (0 if there are no products of tiles), all its bytes, and those
+  // of a stage at least. How large its stages are depends on how many rows a launch has.
+  int tile_slots, tile_bytes, least_tile_bytes;
   static constexpr int most_slots = 64;
   /// What is swizzled by 128 bytes begins at a multiple of 1024. The ring is put there by hand: the alignment that a
   /// kernel asks of its dynamic shared memory is lost where another kernel of the source asks for less.
   static constexpr int tile_alignment = 1024;
   __host__ __device__ constexpr int padding() const { return tile_slots ? tile_alignment : 0; }
-  __host__ __device__ constexpr int tile_ring_bytes() const { return tile_slots * tile_stage_bytes; }
   __host__ __device__ constexpr int ring_bytes() const { return slots * stage_bytes; }
   __host__ __device__ constexpr int sums_bytes() const {
     return slots ? Results::slots * compute_warps * fragments * 256 : 0;
   }
-  __host__ __device__ constexpr int tiles() const { return tile_ring_bytes() + ring_bytes() + sums_bytes(); }
+  __host__ __device__ constexpr int tiles() const { return tile_bytes + ring_bytes() + sums_bytes(); }
   /// What loaders can feed attention through: where they stream, too, they have no registers for it.
   __host__ __device__ constexpr TileStages tile_stages() const {
-    return slots ? TileStages{} : TileStages{tile_slots, tile_stage_bytes};
+    return slots ? TileStages{} : TileStages{tile_slots, least_tile_bytes};
   }
   __host__ __device__ constexpr StreamStages stream_stages() const { return {slots, stage_bytes}; }
 };
@@ -81,6 +82,7 @@ template <> struct StreamState<0> {};
 ///                                             (tile/attend_fed.h)
 ///   Kernel::feed_stages(program, task, feeder) by a lane of a loader, if Kernel::feeds_stages: its stages of the ring
 ///                                             of weights, for a task that is fed through it (tile/attend_streamed.h)
+///   Kernel::tile_stage_bytes(program)         what the largest stage of a product of tiles takes in this launch
 ///   Kernel::tell(worker, program, task)       by a thread, if Kernel::tells: notifies for tasks that leave that to it
 ///   Kernel::layout, ::row_pieces, ::collected, ::wait_parts how much of everything there is
 template <class Kernel, class Program, class Launch> struct Block {
@@ -104,7 +106,7 @@ template <class Kernel, class Program, class Launch> struct Block {
   // Each role has its own view of the rings, in registers.
   __device__ __forceinline__ Ring open_ring() const {
     Ring ring{};
-    ring.stages = shared + layout.tile_ring_bytes();
+    ring.stages = shared + layout.tile_bytes;
     ring.address = ptx::kept(ptx::shared_address(ring.stages));
     ring.full = ptx::barriers_at(stream.full);
     ring.empty = ptx::barriers_at(stream.empty);
@@ -120,15 +122,15 @@ template <class Kernel, class Program, class Launch> struct Block {
       ring.full = ptx::barriers_at(tiles.full[part]);
       ring.weights = ptx::barriers_at(tiles.full[load_weights]);
       ring.empty = ptx::barriers_at(tiles.empty);
-      ring.slots = layout.tile_slots;
-      ring.stage_bytes = layout.tile_stage_bytes;
+      ring.stage_bytes = (int)most(Kernel::tile_stage_bytes(P), layout.least_tile_bytes);
+      ring.slots = (int)least(layout.tile_bytes / ring.stage_bytes, layout.tile_slots);
       ring.dead = &block.dead;
     }
     return ring;
   }
   __device__ __forceinline__ Results open_results() const {
     Results results{};
-    results.sums = reinterpret_cast<float *>(shared + layout.tile_ring_bytes() + layout.ring_bytes());
+    results.sums = reinterpret_cast<float *>(shared + layout.tile_bytes + layout.ring_bytes());
     results.full = ptx::barriers_at(stream.sums_full);
     results.empty = ptx::barriers_at(stream.sums_empty);
     results.fragments = layout.fragments;

@@ -247,19 +247,6 @@ __device__ __forceinline__ void mma_f16(float (&c)[4], std::uint32_t a0, std::ui
                : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
                : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
-/// Within a few units of the last place, in two instructions: for weights of a softmax and roots of norms, which are
-/// sums of hundreds of rounded products.
-__device__ __forceinline__ float exp2_near(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-__device__ __forceinline__ float exp_near(float x) { return exp2_near(x * 1.44269504f); }
-__device__ __forceinline__ float rsqrt_near(float x) {
-  float y;
-  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
 /// 16 bytes of shared memory, there and back; never kept in registers in between.
 __device__ __forceinline__ void store_shared(std::uint32_t address, const uint4 &v) {
   asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)

@@ -38,7 +38,7 @@ __device__ __forceinline__ const TensorMap *tensor_maps(const evt_cuda_launch *l
 
 //===-- the ring --------------------------------------------------------------------------------------------------===//
 
-/// A ring of tiles; 0 slots: there is none.
+/// Stages of a ring of tiles, and what each has room for at least; 0 slots: there is none.
 struct TileStages {
   int slots, bytes;
 };
@@ -102,6 +102,16 @@ struct TileRing : StageRing<ptx::Sync> {
     ++sent;
     was_fed = true;
   }
+  /// Loader, all lanes: it has no part in the next stage.
+  __device__ __forceinline__ bool feed_nothing(bool leads) {
+    if (!__all_sync(~0u, await_empty()))
+      return false;
+    if (leads)
+      ptx::barrier_arrive(full[at.slot], arrivals);
+    at.advance(slots);
+    ++sent;
+    return true;
+  }
   /// False when nobody reads any more.
   __device__ __forceinline__ bool await_empty() const {
     while (!ptx::barrier_try(empty[at.slot], at.round ^ 1))
@@ -152,6 +162,13 @@ __device__ inline std::int64_t tile_stages(std::int64_t lower, std::int64_t uppe
   return ceildiv(most(upper - lower, 0), step) * (step / 64);
 }
 
+/// Bytes of a stage with that many chunks of 64 columns of K, of `rows` rows and of weights. The tensor cores read 64
+/// rows of each chunk, also of those that are not there.
+__device__ __forceinline__ int tile_stage_bytes(int chunks, int rows, int columns) {
+  const int all = chunks * (rows + columns), read = (chunks - 1) * rows + 64;
+  return ((all > read ? all : read) + 7) / 8 * 1024;
+}
+
 /// Rows that are fetched for a tile of a buffer that has few: those of whole groups of 8 (runtime/cuda/TensorMaps.cpp).
 template <int Rows> __device__ __forceinline__ int fetched_rows(std::int64_t extent) {
   return extent < Rows ? ((int)extent + 7) / 8 * 8 : Rows;
@@ -186,13 +203,31 @@ template <bool Dynamic, class Waits> __device__ __forceinline__ void pass_ahead(
   ptx::copy_fence();
 }
 
-/// A loader, all lanes, before it feeds a task: its waits.
+/// A loader, all lanes: the waits of a task that it feeds. They are passed when its first copy is to be issued, and the
+/// tables that say where from have been read; those of a task that has nothing to be fed, not at all: compute passes
+/// its own.
+template <bool Dynamic, class Waits> struct FeedWaits {
+  Worker &w;
+  Task &task;
+  TileRing &ring;
+  Waits waits;
+  bool passed = false;
+
+  __device__ FeedWaits(Worker &w, Task &task, TileRing &ring, Waits waits)
+      : w(w), task(task), ring(ring), waits(waits) {}
+  __device__ __forceinline__ void pass() {
+    if (passed)
+      return;
+    passed = true;
+    if (threadIdx.x % 32 == 0)
+      pass_ahead<Dynamic>(w, task, waits);
+    __syncwarp();
+    ring.gather();
+  }
+};
 template <bool Dynamic, class Waits>
-__device__ __forceinline__ void begin_feeding(Worker &w, Task &task, TileRing &ring, Waits waits) {
-  if (threadIdx.x % 32 == 0)
-    pass_ahead<Dynamic>(w, task, waits);
-  __syncwarp();
-  ring.gather();
+__device__ __forceinline__ FeedWaits<Dynamic, Waits> feed_waits(Worker &w, Task &task, TileRing &ring, Waits waits) {
+  return {w, task, ring, waits};
 }
 
 //===-- compute ---------------------------------------------------------------------------------------------------===//
@@ -264,7 +299,7 @@ __device__ __forceinline__ void multiply_tiles(TileRing &of_worker, int room, in
     for (int i = 0; i < Sums; ++i)
       sums[p][i] = 0;
   TileRing ring = of_worker.at_hand();
-  const int stages = steps / Chunks;
+  const int stages = (steps + Chunks - 1) / Chunks; // what is beyond K is zero
   const int group = __shfl_sync(~0u, ptx::thread() / group_threads, 0);
   if (stages == 0 || own <= 0) {
     for (int i = 0; i < (stages ? stages : 1); ++i) { // nothing to do but to let it pass
@@ -323,10 +358,10 @@ __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, st
   float sums[row_pieces_of<Rows>][Columns / 2];
   constexpr int few = Rows / 2 < group_rows ? group_rows : Rows / 2;
   if (Chunks != FewChunks && fetched <= few)
-    multiply_tiles<Rows, Columns, Bfloat16, Packed, FewChunks>(*w.tile_ring, few, steps, fetched, own, sums, begun);
+    multiply_tiles<Rows, Columns, Bfloat16, Packed, FewChunks>(*w.tile_ring, fetched, steps, fetched, own, sums, begun);
   else
-    multiply_tiles<Rows, Columns, Bfloat16, Packed, Chunks>(*w.tile_ring, fetched <= few ? few : Rows, steps, fetched,
-                                                            own, sums, begun);
+    multiply_tiles<Rows, Columns, Bfloat16, Packed, Chunks>(*w.tile_ring, fetched <= few ? fetched : Rows, steps,
+                                                            fetched, own, sums, begun);
   if (*(const volatile std::uint32_t *)&task.skipped)
     return false; // all warps: the mark was there before the first rows
   if (own > 0)

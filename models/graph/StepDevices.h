@@ -54,7 +54,7 @@ protected:
   Tile rootOf(TileScope &s, const Way &way, const std::string &squares, Index token, int64_t columns) {
     int64_t groups = types.at(squares).shape[1];
     Tile sum = s.reduce(Combine::add, s.load(s[squares], {token, 0}, {way.tokens, groups}), {1});
-    Tile root = s.math("rsqrt", sum * (1.0 / (double)d) + model.normEpsilon);
+    Tile root = s.mathNear("rsqrt", sum * (1.0 / (double)d) + model.normEpsilon);
     return s.broadcast(root, {way.tokens, columns}, {1});
   }
 
@@ -70,7 +70,7 @@ protected:
     s.store(squares, s[w + "squares"], {token, number}, {.sizes = {tokens, 1}});
   }
 
-  static Tile silu(TileScope &s, Tile t) { return t / (s.math("exp", -t) + 1.0); }
+  static Tile silu(TileScope &s, Tile t) { return s.divideNear(t, s.mathNear("exp", -t) + 1.0); }
 
   /// A product and what follows it, its K in pieces where tasks stream and it is long. @name leaves a piece's sums in
   /// `parts`; @combine adds them in order and ends the tile.
@@ -293,7 +293,7 @@ protected:
                   Tile x = s.load(s[b + "x"], {row, column}, {1, columns}, {.table = s["last"]});
                   Tile squares = s.load(s[w + "squares"], {row, 0}, {1, groups}, {.table = s["last"]});
                   Tile mean = s.reduce(Combine::add, squares, {1}) * (1.0 / (double)d);
-                  Tile root = s.broadcast(s.math("rsqrt", mean + model.normEpsilon), {1, columns}, {1});
+                  Tile root = s.broadcast(s.mathNear("rsqrt", mean + model.normEpsilon), {1, columns}, {1});
                   Tile weights = s.load(s["attn_norm"], {s.dim(s["attn_norm"], 0) - 1, column}, {1, columns});
                   s.store(s.convert(x * root * weights, bf16), s[b + "last_xb"], {row, column});
                 });
@@ -446,7 +446,7 @@ protected:
     Tile squares =
         s.reshape(s.load(s[w + "q_squares"], {token, h * (group * parts)}, {1, group * parts}), {group, parts});
     Tile mean = s.reduce(Combine::add, squares, {1}) * (1.0 / (double)head);
-    return {query, s.math("rsqrt", mean + model.normEpsilon) * (1.0 / std::sqrt((double)head))};
+    return {query, s.mathNear("rsqrt", mean + model.normEpsilon) * (1.0 / std::sqrt((double)head))};
   }
 
   std::vector<std::string> attentionMemories(const Way &way) {

@@ -51,7 +51,7 @@ template <int D, int Parts> __device__ inline float root_of_parts(const Squares<
 #pragma unroll
   for (int i = 0; i < Parts; ++i)
     all += part[i];
-  return ptx::rsqrt_near(all / (float)D + squares.epsilon);
+  return evt::rsqrt_near(all / (float)D + squares.epsilon);
 }
 
 template <int D, class S> __device__ inline float root_of_norm(const S &squares, const CacheRow &at, int slot) {
@@ -144,12 +144,12 @@ __device__ inline void attend_on_fragments(WarpSoftmax<D> &state, const T *query
         const float theirs = __shfl_xor_sync(~0u, largest, other);
         largest = theirs > largest ? theirs : largest;
       }
-      const float keep = ptx::exp_near(state.m[h] - largest);
+      const float keep = evt::exp_near(state.m[h] - largest);
       state.m[h] = largest;
       float sum = 0;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        score[i] = live[i] ? ptx::exp_near(score[i] - largest) : 0.0f;
+        score[i] = live[i] ? evt::exp_near(score[i] - largest) : 0.0f;
         sum += score[i];
       }
       state.sum[h] = state.sum[h] * keep + sum;
@@ -313,7 +313,7 @@ __device__ inline void attend(Worker &w, float *m, float *sum, float *acc, const
 #pragma unroll
       for (int w = 0; w < compute_warps; ++w) {
         const float *part = detail::part_of<rows, columns>(scratch, w, row);
-        const float keep = ptx::exp_near(part[columns] - largest);
+        const float keep = evt::exp_near(part[columns] - largest);
         total = __fmaf_rn(part[columns + 1], keep, total);
         value = __fmaf_rn(part[column], keep, value);
       }
@@ -343,7 +343,7 @@ __device__ inline void merge(Worker &, float *merged, const Memory<float, 4> &m,
       largest = fmaxf(largest, ms[s * rows]);
 #pragma unroll 8
     for (int s = 0; s < parts; ++s) {
-      const float weight = ptx::exp_near(ms[s * rows] - largest);
+      const float weight = evt::exp_near(ms[s * rows] - largest);
       total = __fmaf_rn(weight, sums[s * rows], total);
       value = __fmaf_rn(weight, values[s * rows * columns], value);
     }

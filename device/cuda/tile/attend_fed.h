@@ -5,9 +5,10 @@
 // 1.7 of 4.7 TB/s. Asynchronous copies pass by it. And loaders run ahead: the positions of the next task are on their
 // way while this one ends.
 //
-// A stage holds 64 positions, or twice that of small heads, of which each compute warp has blocks of 8: keys, values,
-// what the roots of the keys' norms are found from, and which of them are there. One loader copies keys and roots, the
-// other values. Where pieces of a row lie is chosen such that fragments are read without conflicts:
+// A stage holds 64 positions, or twice that of small heads, of which each compute warp has blocks of 8: keys, what the
+// roots of their norms are found from and which of them are there, by one loader; values, by the other. Where the
+// ring's stages are too small for both, which is where products have few rows, they take one each, one after the other.
+// Where pieces of a row lie is chosen such that fragments are read without conflicts:
 //
 //   keys     piece p of position g at p ^ 4 (g % 2): 8 lanes read 4 pieces each of two positions
 //   values   piece p of position g at p ^ 2 (g / 2 % 4): 8 lanes read 2 pieces each of four positions
@@ -25,28 +26,32 @@ template <std::int64_t D, class S> struct FedStage {
   static constexpr int blocks = D > 64 ? 1 : 2, positions = blocks * together;
   static constexpr int row_bytes = 2 * (int)D, pieces = row_bytes / 16;
   static constexpr int square_bytes = (4 * parts_of_key<S>() + 15) / 16 * 16;
-  static constexpr int values_at = positions * row_bytes, squares_at = 2 * values_at;
-  static constexpr int there_at = squares_at + positions * square_bytes, bytes = there_at + positions / 8;
+  static constexpr int squares_at = positions * row_bytes, there_at = squares_at + positions * square_bytes;
+  static constexpr int values_at = (there_at + positions / 8 + 1023) / 1024 * 1024; // behind the keys
+  static constexpr int bytes = values_at + positions * row_bytes, half_bytes = values_at;
+  /// Whether keys and values have a stage each.
+  __device__ __forceinline__ static bool is_apart(const TileRing &ring) { return ring.stage_bytes < bytes; }
   __host__ __device__ static constexpr int key_place(int row, int piece) {
     return row * row_bytes + 16 * (piece ^ row % 2 * 4);
   }
   __host__ __device__ static constexpr int value_place(int row, int piece) {
-    return values_at + row * row_bytes + 16 * (piece ^ row / 2 % 4 * 2);
+    return row * row_bytes + 16 * (piece ^ row / 2 % 4 * 2);
   }
 };
 
 /// Whether attention is fed through a ring of such stages.
 template <std::int64_t R, std::int64_t D, class T, class S> constexpr bool is_fed(const TileStages &ring) {
   if constexpr (on_fragments<R, D, T>())
-    return ring.slots > 1 && ring.bytes >= FedStage<D, S>::bytes && ring.bytes % 128 == 0 &&
+    return ring.slots > 1 && ring.bytes >= FedStage<D, S>::half_bytes && ring.bytes % 128 == 0 &&
            32 % FedStage<D, S>::pieces == 0;
   else
     return false;
 }
 
-/// A loader, all lanes of its warp: its part of all stages of an attention.
-template <std::int64_t R, std::int64_t D, std::int64_t Page, TileStages Stages, class T, class S>
-__device__ __forceinline__ void feed_attention(TileRing &ring, TileLoader part, const Memory<T, 4> &keys,
+/// A loader, all lanes of its warp: its part of all stages of an attention. The task's waits are passed when the first
+/// pages are known.
+template <std::int64_t R, std::int64_t D, std::int64_t Page, TileStages Stages, class Waits, class T, class S>
+__device__ __forceinline__ void feed_attention(TileRing &ring, TileLoader part, Waits &waits, const Memory<T, 4> &keys,
                                                const Memory<T, 4> &values, const Memory<std::int32_t, 2> &pages,
                                                const S &squares, const CacheRow &at, std::int64_t from,
                                                std::int64_t to) {
@@ -62,10 +67,13 @@ __device__ __forceinline__ void feed_attention(TileRing &ring, TileLoader part, 
     const std::int64_t first_row = (at.layer * keys.dims[1] + at.head) * keys.dims[2];
     const char *rows =
         reinterpret_cast<const char *>((part == load_weights ? keys.data : values.data) + first_row * D) + 16 * piece;
+    const bool is_apart = Stage::is_apart(ring);
+    const std::uint32_t at_stage = is_apart || part == load_weights ? 0 : Stage::values_at;
     int page[halves];
 #pragma unroll
     for (int h = 0; h < halves; ++h)
       page[h] = cache.page_of(cache.begin + 32 * h + lane);
+    waits.pass();
 #pragma unroll 1
     for (int first = cache.begin; first < cache.end; first += Stage::positions) {
       int slot[halves];
@@ -75,8 +83,9 @@ __device__ __forceinline__ void feed_attention(TileRing &ring, TileLoader part, 
         page[h] = cache.page_of(first + Stage::positions + 32 * h + lane); // is there when the next stage is free
       }
       std::uint32_t stage;
-      if (!ring.begin_feed(stage))
+      if ((is_apart && part != load_weights && !ring.feed_nothing(lane == 0)) || !ring.begin_feed(stage))
         return;
+      stage += at_stage;
       // Row `each` i + lane / pieces lies where the lane's of row lane / pieces does, but for a bit or two.
       const auto to = [&](int i) {
         const std::uint32_t flip = part == load_weights ? each * i % 2 * 4 : each * i / 2 % 4 * 2;
@@ -130,6 +139,8 @@ __device__ __forceinline__ void feed_attention(TileRing &ring, TileLoader part, 
         __syncwarp();
       }
       ring.end_feed(lane == 0);
+      if (is_apart && part == load_weights && !ring.feed_nothing(lane == 0))
+        return;
     }
   }
 }
@@ -146,17 +157,19 @@ __device__ __forceinline__ void attend_fed(TileRing &of_worker, int thread, int 
   const std::uint32_t own_key = Stage::key_place(8 * warp + g, c);
   const std::uint32_t own_value = Stage::value_place(8 * warp + 2 * c, g);
   TileRing ring = of_worker.at_hand();
+  const bool is_apart = Stage::is_apart(ring);
   Softmax softmax;
 #pragma unroll 1
   for (int first = from; first < to; first += Stage::positions) {
     const std::uint32_t stage = ring.receive();
+    const std::uint32_t values = is_apart ? ring.receive() : stage + Stage::values_at;
 #pragma unroll
     for (int b = 0; b < Stage::blocks; ++b) {
-      const std::uint32_t block = stage + b * Stage::together * Stage::row_bytes;
+      const std::uint32_t block = b * Stage::together * Stage::row_bytes;
       const int eights = b * compute_warps + warp; // of positions, before the warp's
       const std::uint32_t there = ptx::load_shared_byte(stage + Stage::there_at + eights);
       const float2 s = Softmax::scores(
-          query, [&](int i) { return ptx::load_shared(block + (own_key ^ 64 * (i % 2)) + 128 * (i / 2)); });
+          query, [&](int i) { return ptx::load_shared(stage + block + (own_key ^ 64 * (i % 2)) + 128 * (i / 2)); });
       float root = 1;
       if constexpr (parts > 0)
         root = Softmax::template root<parts>(squares.epsilon, [&](int i) {
@@ -174,10 +187,12 @@ __device__ __forceinline__ void attend_fed(TileRing &of_worker, int thread, int 
       const typename Softmax::Weights weights = softmax.weigh(score, live, c);
 #pragma unroll
       for (int j = 0; j < Softmax::value_pieces; ++j)
-        softmax.add(weights, j, ptx::load_shared(block + own_value + 128 * j),
-                    ptx::load_shared(block + own_value + Stage::row_bytes + 128 * j));
+        softmax.add(weights, j, ptx::load_shared(values + block + own_value + 128 * j),
+                    ptx::load_shared(values + block + own_value + Stage::row_bytes + 128 * j));
     }
     ring.release(); // its products were issued, so its loads are over
+    if (is_apart)
+      ring.release();
   }
   of_worker.go_on_from(ring);
   softmax.merge(thread, scratch, store);

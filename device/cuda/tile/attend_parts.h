@@ -49,7 +49,7 @@ __device__ inline float scale_of(const QueryRows<T> &query, const Q &query_squar
 #pragma unroll
     for (int p = 0; p < parts; ++p)
       all += part[p];
-    return query.scale * ptx::rsqrt_near(all / (float)D + squares.epsilon);
+    return query.scale * evt::rsqrt_near(all / (float)D + squares.epsilon);
   }
 }
 
@@ -232,9 +232,9 @@ __device__ inline void merge_parts(Worker &, const Memory<float, 5> &m, const Me
 #pragma unroll
       for (int other = 1; other < at_once; other *= 2)
         larger = fmaxf(larger, __shfl_xor_sync(~0u, larger, other));
-      const float keep = ptx::exp_near(largest - larger);
+      const float keep = evt::exp_near(largest - larger);
       largest = larger;
-      weight = mine < parts ? ptx::exp_near(weight - larger) : 0.0f;
+      weight = mine < parts ? evt::exp_near(weight - larger) : 0.0f;
       share = mine < parts ? weight * share : 0.0f;
 #pragma unroll
       for (int other = 1; other < at_once; other *= 2)

@@ -81,7 +81,7 @@ template <std::int64_t R, std::int64_t D, class T> struct BlockSoftmax {
       sums += square(i);
     sums += __shfl_xor_sync(~0u, sums, 8);
     sums += __shfl_xor_sync(~0u, sums, 16);
-    return ptx::rsqrt_near(sums / (float)columns + epsilon);
+    return evt::rsqrt_near(sums / (float)columns + epsilon);
   }
 
   /// What a lane's positions weigh, two of each block of 8, and what the sums before are multiplied with.
@@ -101,12 +101,12 @@ template <std::int64_t R, std::int64_t D, class T> struct BlockSoftmax {
       const float theirs = __shfl_xor_sync(~0u, largest, other);
       largest = theirs > largest ? theirs : largest;
     }
-    const float keep = ptx::exp_near(m - largest);
+    const float keep = evt::exp_near(m - largest);
     m = largest;
     sum *= keep;
 #pragma unroll
     for (int i = 0; i < Count; ++i) {
-      score[i] = live[i] ? ptx::exp_near(score[i] - largest) : 0.0f;
+      score[i] = live[i] ? evt::exp_near(score[i] - largest) : 0.0f;
       sum += score[i];
     }
     WeightsOf<Count / 2> weights;
@@ -183,7 +183,7 @@ template <std::int64_t R, std::int64_t D, class T> struct BlockSoftmax {
 #pragma unroll
       for (int other = 1; other < compute_warps; other *= 2)
         largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, other));
-      weight = ptx::exp_near(weight - largest);
+      weight = evt::exp_near(weight - largest);
       total *= weight;
 #pragma unroll
       for (int other = 1; other < compute_warps; other *= 2)

@@ -197,7 +197,7 @@ __device__ __forceinline__ void attend_streamed(Ring ring, const Memory<T, 4> &k
           for (int i = 0; i < lane_parts; ++i)
             sums += square[i];
           sums += __shfl_xor_sync(~0u, sums, block);
-          root = ptx::rsqrt_near(sums / (float)D + squares.epsilon);
+          root = evt::rsqrt_near(sums / (float)D + squares.epsilon);
         }
 #pragma unroll
         for (int b = 0; b < 2; ++b) {

@@ -313,14 +313,14 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
             largest = fmaxf(largest, fmaxf(s[n][2 * h], s[n][2 * h + 1]));
           largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1));
           largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
-          const float keep = ptx::exp2_near(m[h] - largest);
+          const float keep = evt::exp2_near(m[h] - largest);
           m[h] = largest;
           float total = 0;
 #pragma unroll
           for (int n = 0; n < 4; ++n)
 #pragma unroll
             for (int e = 2 * h; e < 2 * h + 2; ++e) {
-              s[n][e] = ptx::exp2_near(s[n][e] - largest);
+              s[n][e] = evt::exp2_near(s[n][e] - largest);
               total += s[n][e];
             }
           sum[h] = __fmaf_rn(sum[h], keep, total);

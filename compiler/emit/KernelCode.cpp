@@ -549,7 +549,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
     std::vector<unsigned> absent = streams.without(variant);
     for (unsigned k = 0; k < tileBytes.size(); ++k)
       if (!llvm::is_contained(absent, k))
-        tiles = std::max(tiles, tileBytes[k]);
+        tiles = std::max({tiles, tileBytes[k], sharedSumsBytes(graph, streams, k)});
     tilesOf.push_back(tiles);
     SharedMemory shared(s, streams, variant, tiles, why);
     if (!why.empty()) {

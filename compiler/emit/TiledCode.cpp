@@ -125,16 +125,16 @@ void emitFinish(ir::DeviceOp device, const roles::TiledProduct &product, CodeWri
   std::string name = device.getSymName().str(), why;
   std::string early = "float (&early)[" + num(2 * product.pieces()) + "][" +
                       num(std::max<int64_t>(stackOf(device, product, parameters.names, out).earlyEach(), 1)) + "]";
-  std::string fragments = "for (int h = 0; h < " + num(2 * product.pieces()) + "; ++h) {";
+  std::string share = ", const evt::FragmentShare &share";
   auto openFragment = [&](const std::string &column) {
     out.line("#pragma unroll 1");
-    out.line(fragments);
-    out.line("const int thread = evt::ptx::kept_thread();");
+    out.line("for (int h = share.from; h < share.to; ++h) {");
+    out.line("const int thread = share.thread();");
     out.line("[[maybe_unused]] const int g = evt::tile_row<", product.tileRows,
              ">(thread, h), c = evt::fragment_quarter(thread), col = ", column, ";");
   };
   out.line("// ", name, ", compute: what is found once for all columns");
-  out.line("EVT_FORCED void begin_", name, "([[maybe_unused]] ", early, parameters.list, ") {");
+  out.line("EVT_FORCED void begin_", name, "([[maybe_unused]] ", early, share, parameters.list, ") {");
   openFragment("2 * c");
   if (!stackOf(device, product, parameters.names, out).emitEarly(why))
     llvm::report_fatal_error(llvm::Twine(name) + ": " + why); // it was asked before
@@ -142,7 +142,7 @@ void emitFinish(ir::DeviceOp device, const roles::TiledProduct &product, CodeWri
   out.line("}");
   out.line("// ", name, ", compute: what follows the product");
   out.line("EVT_FORCED void finish_", name, "(float (&sums)[", product.pieces(), "][", product.allColumns() / 2,
-           "], [[maybe_unused]] const ", early, parameters.list, ") {");
+           "], [[maybe_unused]] const ", early, share, parameters.list, ") {");
   auto emitColumns = [&](const std::string &first, int64_t columns) {
     openFragment(first + "2 * c");
     out.line("const auto s = [&](int n) { return evt::sum_of(sums, h, n); };");
@@ -260,6 +260,14 @@ void emitTiledBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter 
   }
 }
 
+int64_t sharedSumsBytes(const GraphCode &graph, const StreamPlan &plan, unsigned k) {
+  if (plan.calls[k].form != TaskForm::tiled)
+    return 0;
+  const roles::TiledProduct &product = *plan.calls[k].tiled;
+  bool shares = plan.mayHaveFewRows(graph, k) && product.pieces() == 1 && product.tileRows > roles::groupRows;
+  return shares ? 128 * product.allColumns() : 0; // device/cuda/tiled.h, shared_sums_bytes
+}
+
 void emitTileStageBytes(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out) {
   out.line("static __device__ __forceinline__ int64_t tile_stage_bytes([[maybe_unused]] const Program &P) {");
   out.line("int64_t bytes = 0;");
@@ -304,16 +312,16 @@ void emitTiledTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter &
     int64_t early = stackOf(ir::calleeOf(call), product, parameters.names, scratch).earlyEach();
     out.line("return evt::run_tiled<dynamic, ", product.tileRows, ", ", product.allColumns(), ", ",
              product.isBfloat16 ? "true" : "false", ", ", product.isPacked ? "true" : "false", ", ",
-             product.stage.chunks, ", ", product.few.chunks, ">(");
+             product.stage.chunks, ", ", product.few.chunks, ", ", sharedSumsBytes(graph, plan, k) ? "true" : "false", ">(");
     out.line("    w, task, P.c", k, "_first + task.index, (int)steps_", device, "(", args.substr(2), "), ",
              fetchedRows(graph, plan, k), ", ",
              plan.mayHaveFewRows(graph, k) ? "rows_" + device + "(" + args.substr(2) + ")" : num(product.tileRows),
              ",");
-    out.line("    [&](auto &sums) {");
+    out.line("    [&](auto &sums, const evt::FragmentShare &share) {");
     out.line("[[maybe_unused]] float early[", 2 * product.pieces(), "][", std::max<int64_t>(early, 1), "] = {};");
     if (early)
-      out.line("begin_", device, "(early", args, ");");
-    out.line("finish_", device, "(sums, early", args, ");");
+      out.line("begin_", device, "(early, share", args, ");");
+    out.line("finish_", device, "(sums, early, share", args, ");");
     out.line("},");
     out.line("    [&] {");
     out.line("if constexpr (dynamic) { evt::Triggering use{w}; notifies_", k, "(use, P", list, "); }");

@@ -13,6 +13,9 @@ bool hasStackForm(ir::DeviceOp device, const roles::TiledProduct &product, std::
 
 /// Of the device functions: `steps_D`, `fetch_rows_D` and `fetch_weights_D`, `begin_D` and `finish_D`.
 void emitTiledBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out);
+/// Bytes of shared memory through which a call's warps share what follows its products, where there are rows for half
+/// of them only; 0 if it is not of form `tiled`, or does not.
+int64_t sharedSumsBytes(const GraphCode &graph, const StreamPlan &plan, unsigned call);
 /// Of the kernel: `tile_stage_bytes`.
 void emitTileStageBytes(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out);
 /// `task_K`: what control does for a task.

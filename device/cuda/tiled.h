@@ -245,6 +245,36 @@ template <int Rows> __device__ inline int tile_row(int thread, int h) {
   return (group * row_pieces_of<Rows> + h / 2) * group_rows + warp * 16 + h % 2 * 8 + fragment_row(thread);
 }
 
+/// The fragments of which a warp does what follows the products: its own, or every other of 64 rows that one group of
+/// warps has multiplied, which both then share.
+struct FragmentShare {
+  int from, to; // fragments `h`
+  int mask;     // of a thread's number, to that of the one that has multiplied its rows
+  __device__ __forceinline__ int thread() const { return ptx::kept_thread() & mask; }
+};
+
+/// Bytes of shared memory that half of the first group's sums take.
+__host__ __device__ constexpr int shared_sums_bytes(int columns) { return group_threads * columns; }
+
+/// The other group gets the first one's sums of its second fragment. All compute threads; `to` is theirs until they
+/// meet again.
+template <int Sums> __device__ __forceinline__ void share_sums(Worker &w, float2 *to, float (&sums)[Sums]) {
+  const int thread = ptx::kept_thread(), group = thread / group_threads;
+  float2 *own = to + thread % group_threads;
+  if (group == 0)
+#pragma unroll
+    for (int i = 0; i < Sums / 4; ++i)
+      own[i * group_threads] = {sums[4 * i + 2], sums[4 * i + 3]};
+  w.sync();
+  if (group == 1)
+#pragma unroll
+    for (int i = 0; i < Sums / 4; ++i) {
+      const float2 v = own[i * group_threads];
+      sums[4 * i + 2] = v.x;
+      sums[4 * i + 3] = v.y;
+    }
+}
+
 /// Of a lane's fragment `h`: the sum that is its element `n` (two for every 8 columns), or one of what was found before
 /// its columns. What is chosen among are registers: `h` may be a variable, so that one piece of code serves all
 /// fragments. Code behind a product runs once a task, and would wait for its own instructions most of the time.
@@ -342,8 +372,9 @@ __device__ __forceinline__ void multiply_tiles(TileRing &of_worker, int room, in
 }
 
 /// A task on tiles, by the compute warps, of whose tiles `fetched` rows are fetched, of which `there` are of any use:
-/// the last tile of a tensor may have few. `finish(sums)` does everything after the product.
-template <bool Dynamic, int Rows, int Columns, bool Bfloat16, bool Packed, int Chunks, int FewChunks, class Finish,
+/// the last tile of a tensor may have few. `finish(sums, share)` does everything after the product. With `Shares` the
+/// tiles of other tasks have room for sums on their way from one group of warps to the other.
+template <bool Dynamic, int Rows, int Columns, bool Bfloat16, bool Packed, int Chunks, int FewChunks, bool Shares, class Finish,
           class Notifies>
 __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, std::int64_t number, int steps,
                                           int fetched, std::int64_t there, Finish finish, Notifies notifies) {
@@ -364,8 +395,13 @@ __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, st
                                                             fetched, own, sums, begun);
   if (*(const volatile std::uint32_t *)&task.skipped)
     return false; // all warps: the mark was there before the first rows
-  if (own > 0)
-    finish(sums);
+  const bool is_shared = Shares && least(fetched, there) <= group_rows;
+  if constexpr (Shares)
+    if (is_shared)
+      share_sums(w, w.tile<float2>(0), sums[0]);
+  if (is_shared || own > 0)
+    finish(sums, is_shared ? FragmentShare{group, group + 1, group_threads - 1}
+                           : FragmentShare{0, 2 * row_pieces_of<Rows>, compute_threads - 1});
   ptx::copy_fence();
   w.sync();
   if (w.leads())

@@ -32,7 +32,7 @@ evt.device @qkv(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %w: memref<?
   %sum = linalg.reduce { arith.addf } ins(%parts : tensor<8x32xf32>) outs(%none : tensor<8xf32>) dimensions = [1]
   %mean = arith.mulf %sum, %scale : tensor<8xf32>
   %above = arith.addf %mean, %epsilon : tensor<8xf32>
-  %root = math.rsqrt %above : tensor<8xf32>
+  %root = math.rsqrt %above fastmath<afn> : tensor<8xf32>
   %root_wide = linalg.broadcast ins(%root : tensor<8xf32>) outs(%like : tensor<8x8xf32>) dimensions = [1]
   %acc0 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero) -> (tensor<8x8xf32>) {
     %kk = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%k, %c0)
@@ -94,7 +94,7 @@ evt.device @gate_up(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %wg: mem
   %sum = linalg.reduce { arith.addf } ins(%parts : tensor<8x32xf32>) outs(%none : tensor<8xf32>) dimensions = [1]
   %mean = arith.mulf %sum, %scale : tensor<8xf32>
   %above = arith.addf %mean, %epsilon : tensor<8xf32>
-  %root = math.rsqrt %above : tensor<8xf32>
+  %root = math.rsqrt %above fastmath<afn> : tensor<8xf32>
   %root_wide = linalg.broadcast ins(%root : tensor<8xf32>) outs(%like : tensor<8x8xf32>) dimensions = [1]
   %acc0, %acc1 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero, %in1 = %zero) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
     %kk = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%k, %c0)
@@ -114,9 +114,9 @@ evt.device @gate_up(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %wg: mem
   %scaled1 = arith.mulf %acc1, %root_wide : tensor<8x8xf32>
   %one = arith.constant dense<1.0> : tensor<8x8xf32>
   %minus = arith.negf %scaled0 : tensor<8x8xf32>
-  %exp = math.exp %minus : tensor<8x8xf32>
+  %exp = math.exp %minus fastmath<afn> : tensor<8x8xf32>
   %below = arith.addf %exp, %one : tensor<8x8xf32>
-  %silu = arith.divf %scaled0, %below : tensor<8x8xf32>
+  %silu = arith.divf %scaled0, %below fastmath<arcp> : tensor<8x8xf32>
   %swiglu = arith.mulf %silu, %scaled1 : tensor<8x8xf32>
   %swiglu16 = arith.truncf %swiglu : tensor<8x8xf32> to tensor<8x8xbf16>
   evt.store %swiglu16, %h[%token, %row] : tensor<8x8xbf16> -> memref<?x5120xbf16>
@@ -179,7 +179,7 @@ evt.device @head(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %w: memref<
   %sum = linalg.reduce { arith.addf } ins(%parts : tensor<8x32xf32>) outs(%none : tensor<8xf32>) dimensions = [1]
   %mean = arith.mulf %sum, %scale : tensor<8xf32>
   %above = arith.addf %mean, %epsilon : tensor<8xf32>
-  %root = math.rsqrt %above : tensor<8xf32>
+  %root = math.rsqrt %above fastmath<afn> : tensor<8xf32>
   %root_wide = linalg.broadcast ins(%root : tensor<8xf32>) outs(%like : tensor<8x8xf32>) dimensions = [1]
   %acc0 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero) -> (tensor<8x8xf32>) {
     %kk = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%k, %c0)
@@ -226,7 +226,7 @@ evt.device @qkv_wide(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %w: mem
   %sum = linalg.reduce { arith.addf } ins(%parts : tensor<128x32xf32>) outs(%none : tensor<128xf32>) dimensions = [1]
   %mean = arith.mulf %sum, %scale : tensor<128xf32>
   %above = arith.addf %mean, %epsilon : tensor<128xf32>
-  %root = math.rsqrt %above : tensor<128xf32>
+  %root = math.rsqrt %above fastmath<afn> : tensor<128xf32>
   %root_wide = linalg.broadcast ins(%root : tensor<128xf32>) outs(%like : tensor<128x8xf32>) dimensions = [1]
   %acc0 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero) -> (tensor<128x8xf32>) {
     %kk = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%k, %c0)
@@ -288,7 +288,7 @@ evt.device @gate_up_wide(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %wg
   %sum = linalg.reduce { arith.addf } ins(%parts : tensor<128x32xf32>) outs(%none : tensor<128xf32>) dimensions = [1]
   %mean = arith.mulf %sum, %scale : tensor<128xf32>
   %above = arith.addf %mean, %epsilon : tensor<128xf32>
-  %root = math.rsqrt %above : tensor<128xf32>
+  %root = math.rsqrt %above fastmath<afn> : tensor<128xf32>
   %root_wide = linalg.broadcast ins(%root : tensor<128xf32>) outs(%like : tensor<128x40xf32>) dimensions = [1]
   %acc0, %acc1 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero, %in1 = %zero) -> (tensor<128x40xf32>, tensor<128x40xf32>) {
     %kk = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%k, %c0)
@@ -308,9 +308,9 @@ evt.device @gate_up_wide(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %wg
   %scaled1 = arith.mulf %acc1, %root_wide : tensor<128x40xf32>
   %one = arith.constant dense<1.0> : tensor<128x40xf32>
   %minus = arith.negf %scaled0 : tensor<128x40xf32>
-  %exp = math.exp %minus : tensor<128x40xf32>
+  %exp = math.exp %minus fastmath<afn> : tensor<128x40xf32>
   %below = arith.addf %exp, %one : tensor<128x40xf32>
-  %silu = arith.divf %scaled0, %below : tensor<128x40xf32>
+  %silu = arith.divf %scaled0, %below fastmath<arcp> : tensor<128x40xf32>
   %swiglu = arith.mulf %silu, %scaled1 : tensor<128x40xf32>
   %swiglu16 = arith.truncf %swiglu : tensor<128x40xf32> to tensor<128x40xbf16>
   evt.store %swiglu16, %h[%token, %row] : tensor<128x40xbf16> -> memref<?x5120xbf16>
@@ -361,7 +361,7 @@ evt.device @head_wide(%x: memref<?x256xbf16>, %squares: memref<?x32xf32>, %w: me
   %sum = linalg.reduce { arith.addf } ins(%parts : tensor<128x32xf32>) outs(%none : tensor<128xf32>) dimensions = [1]
   %mean = arith.mulf %sum, %scale : tensor<128xf32>
   %above = arith.addf %mean, %epsilon : tensor<128xf32>
-  %root = math.rsqrt %above : tensor<128xf32>
+  %root = math.rsqrt %above fastmath<afn> : tensor<128xf32>
   %root_wide = linalg.broadcast ins(%root : tensor<128xf32>) outs(%like : tensor<128x8xf32>) dimensions = [1]
   %acc0 = scf.for %k = %c0 to %depth step %step iter_args(%in0 = %zero) -> (tensor<128x8xf32>) {
     %kk = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%k, %c0)

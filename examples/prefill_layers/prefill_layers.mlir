@@ -30,9 +30,9 @@ evt.device @gate_up(%x: memref<?x200xbf16>, %wg: memref<?x328x200xbf16>, %wu: me
   }
   %one = arith.constant dense<1.0> : tensor<128x64xf32>
   %minus = arith.negf %acc0 : tensor<128x64xf32>
-  %exp = math.exp %minus : tensor<128x64xf32>
+  %exp = math.exp %minus fastmath<afn> : tensor<128x64xf32>
   %below = arith.addf %exp, %one : tensor<128x64xf32>
-  %silu = arith.divf %acc0, %below : tensor<128x64xf32>
+  %silu = arith.divf %acc0, %below fastmath<arcp> : tensor<128x64xf32>
   %swiglu = arith.mulf %silu, %acc1 : tensor<128x64xf32>
   %narrow = arith.truncf %swiglu : tensor<128x64xf32> to tensor<128x64xbf16>
   evt.store %narrow, %h[%row, %column] : tensor<128x64xbf16> -> memref<?x328xbf16>

@@ -25,7 +25,7 @@ std::string num(int64_t n) { return std::to_string(n); }
 constexpr int64_t cudaThreads = 384, cudaStreamingThreads = 512;
 constexpr int64_t cudaSharedBytes = 227 << 10;
 constexpr int64_t cudaOwnBytes = 6 << 10, cudaEventBytes = 32; // of what a block knows of a launch
-constexpr int64_t cudaStreamBytes = 2 << 10;                   // and of what it streams
+constexpr int64_t cudaStreamBytes = 3 << 9;                    // and of what it streams
 constexpr int64_t cudaRingBytes = 192 << 10;
 constexpr int64_t cudaBytesInFlight = 40 << 10;
 constexpr int64_t cudaMostTileSlots = 10, cudaTileAlignment = 1024;
@@ -306,8 +306,14 @@ void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, const TaskFor
       guards.push_back(call.side == TaskForm::streamed ? "if constexpr (Streams) "
                        : call.side == TaskForm::tiled  ? "if constexpr (Tiles) "
                                                        : "");
+  Guards parts = guards; // a launch may be of a few calls
+  if (streams) {
+    parts.resize(forms.size());
+    for (unsigned k = 0; k < forms.size(); ++k)
+      parts[k] += "if (w.runs(" + num(k) + (graph.iterations(k) ? ", l0" : "") + ")) ";
+  }
   emitStaticSchedule(graph, facts.carried, forms,
-                     streams ? streams->passes() : std::vector<std::vector<unsigned>>(forms.size()), guards, out);
+                     streams ? streams->passes() : std::vector<std::vector<unsigned>>(forms.size()), parts, out);
   emitTicketSchedule(graph, facts.carried, forms, streams ? "w.take_ticket<tickets_ahead>()" : "w.take_ticket()",
                      guards, out);
   if (refusal.empty())

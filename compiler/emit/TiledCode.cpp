@@ -216,6 +216,9 @@ void emitLoads(const GraphCode &graph, const StreamPlan &plan, unsigned k, CodeW
   declareCoords(graph, k, out);
   out.line("const evt::TensorMap *const maps = evt::tensor_maps(w.launch, launch_words);");
   out.line("[[maybe_unused]] const int fetched = ", fetchedRows(graph, plan, k), ";");
+  out.line("#ifdef EVT_NO_RUN_AHEAD");
+  out.line("evt::pass_ahead<dynamic>(w, task, [&](auto &ahead) { return waits_", k, "(ahead, P", list, "); });");
+  out.line("#endif");
   eachStage([&](const roles::TiledProduct::Stage &stage) {
     // As compute does: run_tiled in device/cuda/tiled.h.
     bool isFew = !isTwofold || stage == product.few;

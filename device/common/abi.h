@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-#define EVT_ABI_VERSION 1u
+#define EVT_ABI_VERSION 2u
 
 #ifdef __cplusplus
 extern "C" {

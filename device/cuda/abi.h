@@ -53,6 +53,10 @@ typedef struct evt_cuda_launch {
   uint64_t limit_ns;   /* 0, or how long a single wait may take before the kernel aborts itself */
   int64_t inject_call; /* -1, or the call of the task whose notifies are dropped ... */
   int64_t inject_task; /* ... and its linear index */
+  /* A part of the graph, static schedule only: tasks of these calls, and of one iteration of the repeat they are in
+   * (-1: of all). What the counters hold is kept for the parts to come unless `is_last`. */
+  int64_t first_call, last_call, iteration;
+  uint64_t is_last;
 } evt_cuda_launch;
 
 /* Types of elements that can be packed. */

@@ -137,7 +137,9 @@ template <class Kernel, class Program, class Launch> struct Block {
     return results;
   }
 
-  __device__ __forceinline__ static void init(BlockState &block, State &stream, Tiles &tiles) {
+  __device__ __forceinline__ static void init(const evt_cuda_launch &launch, BlockState &block, State &stream,
+                                              Tiles &tiles) {
+    block.part = {(std::int32_t)launch.first_call, (std::int32_t)launch.last_call, (std::int32_t)launch.iteration};
     block.dead = block.records = block.reports = 0;
     for (auto &of_event : block.seen)
       for (std::uint32_t &seen : of_event)
@@ -307,6 +309,9 @@ template <class Kernel, class Program, class Launch> struct Block {
         break;
       if constexpr (streams) {
         if (task.shape) {
+#ifdef EVT_NO_RUN_AHEAD // to see what running ahead gains
+          w.tasks.await_begun();
+#endif
           const int total = (int)(task.steps * task.streams), each = (int)task.streams;
           const std::uint32_t bytes = task.stage_bytes;
           // While compute runs tasks that do not stream, the ring fills in any case, and what is in flight is in their
@@ -397,7 +402,7 @@ template <class Kernel, class Program, class Launch> __device__ __forceinline__ 
   __shared__ Notification room[Kernel::collected ? Kernel::collected : 1];
   if (threadIdx.x == 0) {
     new (storage) Program(launch);
-    B::init(block, stream, tiles);
+    B::init(launch, block, stream, tiles);
   }
   __syncthreads();
   const Program &P = *reinterpret_cast<const Program *>(storage);
@@ -434,7 +439,10 @@ template <class Kernel, class Program, class Launch> __device__ __forceinline__ 
     if constexpr (Kernel::dynamic)
       w.reset_queue();
     __syncthreads(); // the queue's end is read before it is cleared
-    P.reset(Kernel::dynamic);
+    if (launch.is_last)
+      P.reset(Kernel::dynamic);
+    else if (threadIdx.x == 0)
+      P.control->left = 0;
   }
 }
 

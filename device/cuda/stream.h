@@ -230,10 +230,11 @@ __device__ __forceinline__ std::uint32_t read_rows(bool is_early, uint4 (&rows)[
 
 /// sums[f] = this warp's share of rows times fragment f of weights, along `Steps` stages of `Blocks` pieces each. The
 /// pieces of a stage are read while those of the one before are multiplied; a stage is given back when its pieces have
-/// been used.
+/// been used. Columns of a piece are summed by two chains of products, or by one where rows leave no registers for more.
 template <int Steps, int Blocks, int Fragments, bool Bfloat16>
 __device__ __forceinline__ void multiply(Ring &ring, const uint4 (&rows)[Steps * Blocks], float (&sums)[Fragments][2]) {
-  float even[Fragments][4] = {}, odd[Fragments][4] = {};
+  constexpr int chains = Steps * Blocks > 16 ? 1 : 2;
+  float part[chains][Fragments][4] = {};
   const int number = ptx::kept_thread(), first = number / 32 * Blocks * 32 + packed_piece(number % 32);
   ring.oldest = ring.at; // nothing is kept from task to task
   uint4 piece[2][Blocks];
@@ -251,11 +252,11 @@ __device__ __forceinline__ void multiply(Ring &ring, const uint4 (&rows)[Steps *
       for (int b = 0; b < Blocks; ++b) {
         const uint4 w = piece[(n - 1) % 2][b], a = rows[s * Blocks + b];
         if constexpr (Bfloat16) {
-          ptx::mma_bf16(even[f], a.x, 0, a.y, 0, w.x, w.y);
-          ptx::mma_bf16(odd[f], a.z, 0, a.w, 0, w.z, w.w);
+          ptx::mma_bf16(part[0][f], a.x, 0, a.y, 0, w.x, w.y);
+          ptx::mma_bf16(part[chains - 1][f], a.z, 0, a.w, 0, w.z, w.w);
         } else {
-          ptx::mma_f16(even[f], a.x, 0, a.y, 0, w.x, w.y);
-          ptx::mma_f16(odd[f], a.z, 0, a.w, 0, w.z, w.w);
+          ptx::mma_f16(part[0][f], a.x, 0, a.y, 0, w.x, w.y);
+          ptx::mma_f16(part[chains - 1][f], a.z, 0, a.w, 0, w.z, w.w);
         }
       }
       ring.release(); // its products were issued, so its loads are over
@@ -263,8 +264,12 @@ __device__ __forceinline__ void multiply(Ring &ring, const uint4 (&rows)[Steps *
   }
 #pragma unroll
   for (int f = 0; f < Fragments; ++f) {
-    sums[f][0] = even[f][0] + odd[f][0];
-    sums[f][1] = even[f][1] + odd[f][1];
+    sums[f][0] = part[0][f][0];
+    sums[f][1] = part[0][f][1];
+    if constexpr (chains > 1) {
+      sums[f][0] += part[1][f][0];
+      sums[f][1] += part[1][f][1];
+    }
   }
 }
 

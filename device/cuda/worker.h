@@ -46,6 +46,15 @@ struct Feed {
   std::int32_t layer, head, request, begin, end, part;
 };
 
+/// Which tasks of the graph are a launch's.
+struct Part {
+  std::int32_t first, last, iteration; // calls
+  /// Those of a call, in an iteration of its outermost repeat, if it has one.
+  __device__ __forceinline__ bool has(std::int32_t call, std::int32_t in = -1) const {
+    return first <= call && call <= last && (in < 0 || iteration < 0 || in == iteration);
+  }
+};
+
 /// A task on its way through the roles, in shared memory.
 struct Task {
   static constexpr std::uint32_t none = ~0u; // `call` after the last task
@@ -59,7 +68,7 @@ struct Task {
   std::uint32_t skipped;                     // the launch is being aborted: nobody ends it
   Feed feed;                                 // does not stream
   std::int64_t index;
-  std::int64_t coord[max_coords]; // iterations, then grid coordinates
+  std::int32_t coord[max_coords]; // iterations, then grid coordinates: the runtime refuses more tasks than that
   std::uint64_t taken, started;   // for the trace
 };
 
@@ -98,6 +107,7 @@ struct BlockState {
   static constexpr int remembered = 32;
   std::uint32_t seen[remembered][2]; // by the leading compute thread: elements found complete, two of an event
   Owed owed[epilogue_warps];
+  Part part;
   std::uint32_t last;    // this block was the last to leave
   std::uint32_t dead;    // compute runs no more tasks: the launch is being aborted
   std::uint32_t records; // of the trace
@@ -204,6 +214,11 @@ public:
   int fed_stages = 0;
   Cursor fed_from;
   const Ring *ring = nullptr;
+
+  /// Control: whether tasks of a call are in this launch.
+  __device__ __forceinline__ bool runs(std::int32_t call, std::int64_t iteration = -1) const {
+    return block->part.has(call, (std::int32_t)iteration);
+  }
 
   __device__ bool aborted() const { return ptx::load_relaxed(launch->abort) != EVT_ABORT_NONE; }
 
@@ -441,7 +456,7 @@ private:
     task.skipped = 0;
     task.index = index;
     [[maybe_unused]] int d = 0;
-    ((task.coord[d++] = coords), ...);
+    ((task.coord[d++] = (std::int32_t)coords), ...);
     return task;
   }
   __device__ __forceinline__ bool leave() {

@@ -87,6 +87,19 @@ private:
   void event(GraphScope &g, const std::string &name, std::vector<Index> extents, Count count) {
     events.emplace(name, g.event(name, std::move(extents), count));
   }
+  /// The same with one element for what would be `of` of them, the last extent: all of them are then waited for. `all`
+  /// is how many notifications they have together.
+  void event(GraphScope &g, const std::string &name, std::vector<Index> extents, Index of, Count each, Count all) {
+    if (!limits.allToAll)
+      extents.push_back(of);
+    event(g, name, extents, limits.allToAll ? all : each);
+  }
+  /// An element of such an event.
+  std::vector<Span> elementOf(std::vector<Span> place) const {
+    if (limits.allToAll)
+      place.pop_back();
+    return place;
+  }
 
   using Sizes = StepSizes;
 
@@ -149,11 +162,13 @@ private:
     const int64_t embeds = d / embedColumns(way);
     event(g, w + "started", {sizes.tiles}, Count::grouped(sizes.eights, way.tokens / 8, 0, embeds + 1));
     if (way.streams) {
-      event(g, w + "projected", {layers, sizes.tiles, model.kvHeads}, (group + 2) * parts);
+      event(g, w + "projected", {layers, sizes.tiles}, model.kvHeads, (group + 2) * parts,
+            model.kvHeads * (group + 2) * parts);
       event(g, w + "attended", {layers, sizes.tokens, model.kvHeads}, splits);
       event(g, w + "merged", {layers, sizes.tiles}, sizes.tokens * model.kvHeads);
     } else {
-      event(g, w + "rotated", {layers, model.kvHeads}, ceildiv(sizes.tokens, rotatedTokens) * (group + 2));
+      Index rotations = ceildiv(sizes.tokens, rotatedTokens) * (group + 2);
+      event(g, w + "rotated", {layers}, model.kvHeads, rotations, rotations * model.kvHeads);
       event(g, w + "attended", {layers, sizes.tiles},
             Count::grouped(runTiles(sizes), way.tokens / runTile(), 1, model.kvHeads));
       event(g, w + "merged", {layers, sizes.singleTiles}, Count::grouped(sizes.singles, way.tokens, 1, model.kvHeads));
@@ -165,8 +180,8 @@ private:
     auto ofProducts = [&](const Way &part, const Products &products, Index tiles, Index requests, Index rows) {
       const std::string &w = part.prefix;
       event(g, w + "added1", {layers, tiles}, products.out.tasks);
-      event(g, w + "activated", {layers, tiles, (int64_t)products.down.pieces.size()},
-            Count::grouped(products.gateUp.tasks, perPiece(part, products), 2));
+      event(g, w + "activated", {layers, tiles}, (int64_t)products.down.pieces.size(),
+            Count::grouped(products.gateUp.tasks, perPiece(part, products), 2), products.gateUp.tasks);
       event(g, w + "added2", {layers, tiles}, products.down.tasks);
       if (products.last)
         event(g, w + "gathered", {requests}, Count::grouped(rows, way.tokens, 0, d / lastColumns()));
@@ -177,7 +192,8 @@ private:
       ofProducts(way, made, sizes.narrow.tiles, sizes.narrow.requests, sizes.narrow.rows);
       ofProducts(promptTokens, *made.prompt, sizes.deep.tiles, sizes.deep.requests, sizes.deep.rows);
     }
-    event(g, w + "scored", {sizes.requests, chunks()}, Count::grouped(made.logits.tasks, chunk / way.headRows(), 1));
+    event(g, w + "scored", {sizes.requests}, chunks(), Count::grouped(made.logits.tasks, chunk / way.headRows(), 1),
+          made.logits.tasks);
     event(g, w + "chosen", {sizes.rows}, chunks());
     if (made.remember)
       event(g, w + "remembered", {least(sizes.tiles, 1)}, 1);
@@ -237,7 +253,7 @@ private:
             g, device, {sizes.tiles, count, parts},
             [&](Protocol &p) {
               waitForStream(p, way, layer, p[0]);
-              p.notify(projected, {layer, p[0], share == 1 ? p[1] : floordiv(p[1], share)});
+              p.notify(projected, elementOf({layer, p[0], share == 1 ? p[1] : floordiv(p[1], share)}));
             },
             layer);
       };
@@ -248,7 +264,7 @@ private:
       call(
           g, made.attend, {sizes.tokens, model.kvHeads, splits},
           [&](Protocol &p) {
-            p.wait(projected, {layer, floordiv(p[0], way.tokens), p[1]});
+            p.wait(projected, elementOf({layer, floordiv(p[0], way.tokens), p[1]}));
             p.notify(attended, {layer, p[0], p[1]});
           },
           layer);
@@ -278,7 +294,7 @@ private:
             [&](Protocol &p) {
               p.wait(projected, {layer, floordiv(p[0], way.tokens / rotatedTokens)});
               p.wait(deepProjected, {layer, floordiv(p[0], promptTokens.tokens / rotatedTokens)});
-              p.notify(rotated, {layer, share == 1 ? p[1] : floordiv(p[1], share)});
+              p.notify(rotated, elementOf({layer, share == 1 ? p[1] : floordiv(p[1], share)}));
             },
             layer);
       };
@@ -290,7 +306,7 @@ private:
         call(
             g, device, {count, model.kvHeads},
             [&](Protocol &p) {
-              p.wait(rotated, {layer, p[1]});
+              p.wait(rotated, elementOf({layer, p[1]}));
               p.notify(done, {layer, each == 1 ? p[0] : floordiv(p[0], each)});
             },
             layer);
@@ -327,12 +343,13 @@ private:
     Event activated = events.at(w + "activated");
     call(g, made.gateUp, w + "gate_up", tiles, layers, layer, after("added1"),
          [&](Protocol &p, Index tile, Index task) {
-           p.notify(activated, {layer, tile, made.down.pieces.size() == 1 ? Index(0) : floordiv(task, perPiece)});
+           p.notify(activated,
+                    elementOf({layer, tile, made.down.pieces.size() == 1 ? Index(0) : floordiv(task, perPiece)}));
          });
     call(
         g, made.down, w + "down", tiles, layers, layer,
         [&](Protocol &p, Index tile, Index piece) {
-          p.wait(activated, {layer, tile, piece});
+          p.wait(activated, elementOf({layer, tile, piece}));
         },
         then("added2"));
   }
@@ -363,12 +380,12 @@ private:
             p.wait(event, {tile});
         },
         [&](Protocol &p, Index tile, Index task) {
-          p.notify(scored, {tile, floordiv(task, tasks)});
+          p.notify(scored, elementOf({tile, floordiv(task, tasks)}));
         });
     call(g, made.best, {sizes.rows, chunks()}, [&](Protocol &p) {
       if (made.remember)
         p.wait(events.at(w + "remembered"), {0});
-      p.wait(scored, {floordiv(p[0], way.tokens), p[1]});
+      p.wait(scored, elementOf({floordiv(p[0], way.tokens), p[1]}));
       p.notify(chosen, {p[0]});
     });
     call(g, made.next, {sizes.rows}, [&](Protocol &p) { p.wait(chosen, {p[0]}); });

@@ -39,6 +39,7 @@ namespace evt::models {
 struct StepLimits {
   int64_t tokens = 2048, requests = 256, context = 32768;
   int64_t pageSlots = 64; // positions a page
+  bool allToAll = false;  // tasks wait for all of the call before, instead of those they need: to see what that costs
 };
 
 /// The program, verified; null after diagnostics of the context. Throws std::invalid_argument for dimensions that it

@@ -72,6 +72,9 @@ LaunchOptions fromC(const evt_launch_options *given) {
                        options.inject_task,
                        options.hooks,
                        options.stream,
+                       options.first_call,
+                       options.last_call,
+                       options.iteration,
                        nullptr};
 }
 

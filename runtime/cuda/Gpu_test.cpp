@@ -63,6 +63,32 @@ TEST_F(FakeGpu, RefusesExtentsBeyondItsIndices) {
   shapes.memories[0].dims[1] = int64_t(INT32_MAX) + 1;
   EXPECT_EQ(messageOf(EVT_ERROR_ARGUMENT, [&] { checkExtents(manifest, shapes); }),
             "dimension 1 of 'x' is 2147483648, required at most 2147483647 on the cuda target");
+  shapes.memories[0].dims[1] = 4;
+  shapes.calls.resize(1);
+  shapes.calls[0].tasks = INT32_MAX;
+  EXPECT_NO_THROW(checkExtents(manifest, shapes));
+  shapes.calls[0].tasks++;
+  EXPECT_EQ(messageOf(EVT_ERROR_ARGUMENT, [&] { checkExtents(manifest, shapes); }),
+            "call 'partial' has 2147483648 tasks, required at most 2147483647 on the cuda target");
+}
+
+TEST_F(FakeGpu, AHeaderSaysWhichPartOfTheGraphIsRun) {
+  Gpu gpu(driver);
+  Gpu::Scope scope(gpu);
+  Signals signals(gpu);
+  Lane lane(gpu, 1, signals.main);
+  Binding binding;
+  binding.shapes.calls.resize(2);
+  auto header = [&](const LaunchOptions &options) {
+    return launchHeader(lane, Request{binding, options, EVT_STATIC, 1});
+  };
+  evt_cuda_launch all = header({}), first = header({.firstCall = 0, .lastCall = 0, .iteration = 3}),
+                  second = header({.firstCall = 1, .lastCall = 1});
+  EXPECT_EQ(std::tuple(all.first_call, all.last_call, all.iteration, all.is_last), std::tuple(0, 1, -1, 1u));
+  EXPECT_EQ(std::tuple(first.first_call, first.last_call, first.iteration, first.is_last), std::tuple(0, 0, 3, 0u))
+      << "what it counts is kept for the parts to come";
+  EXPECT_EQ(std::tuple(second.first_call, second.last_call, second.iteration, second.is_last),
+            std::tuple(1, 1, -1, 1u));
 }
 
 TEST_F(FakeGpu, ChoosesTheCubinThatFitsBest) {

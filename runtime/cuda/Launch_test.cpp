@@ -102,6 +102,9 @@ TEST_F(FakeGpu, OptionsAreChecked) {
   EXPECT_EQ(message({.schedule = "ticket"}),
             "schedule 'ticket' is not supported by graph 'row_sum': this kernel was written by hand");
   EXPECT_EQ(message({.injectCall = 2}), "call to inject a fault into is 2, required -1..1");
+  EXPECT_EQ(message({.firstCall = 1, .lastCall = 2}), "calls to run are 1..2, required a range of 0..1");
+  EXPECT_EQ(message({.firstCall = 1, .lastCall = 0}), "calls to run are 1..0, required a range of 0..1");
+  EXPECT_EQ(message({.firstCall = 0, .lastCall = 0, .iteration = -2}), "iteration to run is -2, required -1 or more");
   EXPECT_EQ(fake->launches, 0) << "nothing ran";
 }
 

@@ -33,6 +33,11 @@ void checkExtents(const Manifest &manifest, const Shapes &shapes) {
         throw Error(EVT_ERROR_ARGUMENT, "dimension " + std::to_string(d) + " of '" + manifest.memories[m].name +
                                             "' is " + std::to_string(extent) + ", required at most " +
                                             std::to_string(INT32_MAX) + " on the cuda target");
+  for (size_t k = 0; k < shapes.calls.size(); ++k)
+    if (int64_t tasks = shapes.calls[k].tasks; tasks > INT32_MAX)
+      throw Error(EVT_ERROR_ARGUMENT, "call '" + manifest.calls[k].name + "' has " + std::to_string(tasks) +
+                                          " tasks, required at most " + std::to_string(INT32_MAX) +
+                                          " on the cuda target");
 }
 
 evt_cuda_launch launchHeader(const Lane &lane, const Request &request) {
@@ -46,6 +51,11 @@ evt_cuda_launch launchHeader(const Lane &lane, const Request &request) {
   header.limit_ns = nanoseconds(request.options.watchdogSeconds);
   header.inject_call = request.options.injectCall;
   header.inject_task = request.options.injectCall == -1 ? -1 : request.options.injectTask;
+  const int64_t last = static_cast<int64_t>(request.binding.shapes.calls.size()) - 1;
+  header.first_call = std::max<int64_t>(request.options.firstCall, 0);
+  header.last_call = request.options.lastCall == -1 ? last : request.options.lastCall;
+  header.iteration = request.options.iteration;
+  header.is_last = header.last_call == last;
   return header;
 }
 

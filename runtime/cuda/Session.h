@@ -98,7 +98,7 @@ private:
   bool abandoned_ = false;
 };
 
-// Throws Error (argument) if a memory has an extent that the kernels' 32-bit indices do not reach.
+// Throws Error (argument) if a memory has an extent, or a call tasks, that the kernels' 32-bit indices do not reach.
 void checkExtents(const Manifest &manifest, const Shapes &shapes);
 
 // The kernel's header for a launch on a lane, with neither an account of tasks nor a trace.

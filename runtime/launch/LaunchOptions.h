@@ -40,6 +40,7 @@ struct LaunchOptions {
   int64_t injectTask = -1;
   const evt_hooks *hooks = nullptr;
   void *stream = nullptr;
+  int64_t firstCall = -1, lastCall = -1, iteration = -1;
   LaunchTrace *trace = nullptr; // null, or filled by a launch of a target without hooks, also when it throws
 };
 

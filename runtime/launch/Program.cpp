@@ -28,6 +28,16 @@ void checkOptions(const Manifest &manifest, const Shapes &shapes, const LaunchOp
   // A year: beyond it the clock's arithmetic would overflow, and nobody waits that long.
   if (!(options.watchdogSeconds >= 0 && options.watchdogSeconds <= 31536000))
     refuse("watchdog is " + std::to_string(options.watchdogSeconds) + " s, required 0..31536000");
+  const int64_t calls = static_cast<int64_t>(manifest.calls.size());
+  if (options.firstCall != -1 || options.lastCall != -1 || options.iteration != -1) {
+    if (manifest.target != "cuda" || (!options.schedule.empty() && options.schedule != "static"))
+      refuse("a part of the graph is asked for, required the cuda target and schedule static");
+    if (options.firstCall < 0 || options.lastCall < options.firstCall || options.lastCall >= calls)
+      refuse("calls to run are " + std::to_string(options.firstCall) + ".." + std::to_string(options.lastCall) +
+             ", required a range of 0.." + std::to_string(calls - 1));
+    if (options.iteration < -1)
+      refuse("iteration to run is " + std::to_string(options.iteration) + ", required -1 or more");
+  }
   if (options.injectCall == -1)
     return;
   if (options.injectCall < 0 || options.injectCall >= static_cast<int64_t>(manifest.calls.size()))

@@ -44,7 +44,8 @@ class ArgumentInfo(ctypes.Structure):
 class LaunchOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_uint32), ("workers", ctypes.c_uint32), ("schedule", ctypes.c_char_p),
                 ("watchdog_seconds", ctypes.c_double), ("perturb", ctypes.c_uint64), ("inject_call", ctypes.c_int64),
-                ("inject_task", ctypes.c_int64), ("hooks", ctypes.c_void_p), ("stream", ctypes.c_void_p)]
+                ("inject_task", ctypes.c_int64), ("hooks", ctypes.c_void_p), ("stream", ctypes.c_void_p),
+                ("first_call", ctypes.c_int64), ("last_call", ctypes.c_int64), ("iteration", ctypes.c_int64)]
 
 
 class Value(ctypes.Structure):
@@ -136,16 +137,16 @@ class Program:
                 raise LaunchError(f"'{argument.name}' is {value.dtype}, required is dense {argument.dtype.__name__}")
             return value.ctypes.data, Device(CPU, 0), value.ndim
 
-        self._launch(values, as_tensor, workers, schedule.encode(), 10.0, perturb, -1, -1, None, None)
+        self._launch(values, as_tensor, workers, schedule.encode(), 10.0, perturb, -1, -1, None, None, -1, -1, -1)
 
-    def enqueue(self, values, stream, schedule, workers=0):
-        """Launches on a CUDA stream without waiting. `values` holds a PyTorch tensor on the GPU for each tensor argument, of
+    def enqueue(self, values, stream, schedule, workers=0, part=(-1, -1, -1)):
+        """Launches on a CUDA stream without waiting: all of the graph, or of a first to a last call in one iteration. `values` holds a PyTorch tensor on the GPU for each tensor argument, of
         the argument's bytes (bf16 or packed weights included), and an int for each index argument, by name."""
 
         def as_tensor(argument, value):
             return value.data_ptr(), Device(CUDA, value.device.index or 0), value.dim()
 
-        self._launch(values, as_tensor, workers, schedule.encode(), 5.0, 0, -1, -1, None, stream)
+        self._launch(values, as_tensor, workers, schedule.encode(), 5.0, 0, -1, -1, None, stream, *part)
 
     def close(self):
         self.library.c.evt_program_free(self.handle)

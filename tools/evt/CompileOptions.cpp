@@ -17,6 +17,9 @@ void addStepOptions(CLI::App *command, CompileOptions &options) {
   add("--max-requests", options.step.requests, "of a model's step: the most requests");
   add("--max-context", options.step.context, "of a model's step: the most positions of a request");
   add("--page-size", options.step.pageSlots, "of a model's step: positions of a page of the cache");
+  command->add_flag("--all-to-all", options.step.allToAll,
+                    "of a model's step: tasks wait for all of the call before, not only for those they need; slower, "
+                    "and there to see by how much");
 }
 
 void addCompileOptions(CLI::App *command, CompileOptions &options) {

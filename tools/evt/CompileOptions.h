@@ -21,9 +21,10 @@ struct CompileOptions {
   std::vector<std::string> architectures; // of CUDA; empty: sm_90a
   std::vector<std::string> nvccFlags;
   bool verify = true;
-  /// Of a model's step: the most of each, and the positions of a page of the cache.
+  /// Of a model's step: the most of each, the positions of a page of the cache, and whether events are coarse.
   struct Step {
     int64_t tokens = 2048, requests = 256, context = 32768, pageSlots = 64;
+    bool allToAll = false;
   } step;
 };
 

@@ -112,7 +112,7 @@ public:
                         "folder of a model");
     try {
       models::StepLimits limits{options.step.tokens, options.step.requests, options.step.context,
-                                options.step.pageSlots};
+                                options.step.pageSlots, options.step.allToAll};
       program.module = models::buildStep(context, models::readModelConfig(config), limits);
     } catch (const std::exception &error) {
       throw Failure(ExitCode::wrongInput, error.what());

@@ -285,8 +285,8 @@ Tile TileScope::math(const std::string &name, Tile t) {
 
 Tile TileScope::mathNear(const std::string &name, Tile t) {
   Tile result = math(name, t);
-  result.value.getDefiningOp()->setAttr(
-      "fastmath", arith::FastMathFlagsAttr::get(cursor.getContext(), arith::FastMathFlags::afn));
+  result.value.getDefiningOp()->setAttr("fastmath",
+                                        arith::FastMathFlagsAttr::get(cursor.getContext(), arith::FastMathFlags::afn));
   return result;
 }
 

@@ -429,8 +429,7 @@ struct SharedMemory {
   /// Sums on their way to the epilogue: 4 results of 8 warps, 256 bytes a fragment.
   int64_t sumsBytes() const { return 4 * 8 * fragments * 256; }
   int64_t bytes() const {
-    return (tileSlots ? cudaTileAlignment : 0) + tileBytes + slots * stageBytes +
-           (slots ? sumsBytes() : 0) + tiles;
+    return (tileSlots ? cudaTileAlignment : 0) + tileBytes + slots * stageBytes + (slots ? sumsBytes() : 0) + tiles;
   }
 
   /// Next to the tiles of other tasks. Not enough room is said in `why`.

@@ -315,7 +315,8 @@ void emitTiledTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter &
     int64_t early = stackOf(ir::calleeOf(call), product, parameters.names, scratch).earlyEach();
     out.line("return evt::run_tiled<dynamic, ", product.tileRows, ", ", product.allColumns(), ", ",
              product.isBfloat16 ? "true" : "false", ", ", product.isPacked ? "true" : "false", ", ",
-             product.stage.chunks, ", ", product.few.chunks, ", ", sharedSumsBytes(graph, plan, k) ? "true" : "false", ">(");
+             product.stage.chunks, ", ", product.few.chunks, ", ", sharedSumsBytes(graph, plan, k) ? "true" : "false",
+             ">(");
     out.line("    w, task, P.c", k, "_first + task.index, (int)steps_", device, "(", args.substr(2), "), ",
              fetchedRows(graph, plan, k), ", ",
              plan.mayHaveFewRows(graph, k) ? "rows_" + device + "(" + args.substr(2) + ")" : num(product.tileRows),

@@ -29,8 +29,8 @@ namespace evt {
 struct SharedLayout {
   int slots, stage_bytes, in_flight; // of the ring; 0 slots if nothing streams
   int fragments;                     // of the largest product
-  // Of the ring of tiles: how many stages it has at most (0 if there are no products of tiles), all its bytes, and those
-  // of a stage at least. How large its stages are depends on how many rows a launch has.
+  // Of the ring of tiles: how many stages it has at most (0 if there are no products of tiles), all its bytes, and
+  // those of a stage at least. How large its stages are depends on how many rows a launch has.
   int tile_slots, tile_bytes, least_tile_bytes;
   static constexpr int most_slots = 64;
   /// What is swizzled by 128 bytes begins at a multiple of 1024. The ring is put there by hand: the alignment that a

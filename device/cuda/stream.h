@@ -230,7 +230,8 @@ __device__ __forceinline__ std::uint32_t read_rows(bool is_early, uint4 (&rows)[
 
 /// sums[f] = this warp's share of rows times fragment f of weights, along `Steps` stages of `Blocks` pieces each. The
 /// pieces of a stage are read while those of the one before are multiplied; a stage is given back when its pieces have
-/// been used. Columns of a piece are summed by two chains of products, or by one where rows leave no registers for more.
+/// been used. Columns of a piece are summed by two chains of products, or by one where rows leave no registers for
+/// more.
 template <int Steps, int Blocks, int Fragments, bool Bfloat16>
 __device__ __forceinline__ void multiply(Ring &ring, const uint4 (&rows)[Steps * Blocks], float (&sums)[Fragments][2]) {
   constexpr int chains = Steps * Blocks > 16 ? 1 : 2;

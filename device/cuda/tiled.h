@@ -374,8 +374,8 @@ __device__ __forceinline__ void multiply_tiles(TileRing &of_worker, int room, in
 /// A task on tiles, by the compute warps, of whose tiles `fetched` rows are fetched, of which `there` are of any use:
 /// the last tile of a tensor may have few. `finish(sums, share)` does everything after the product. With `Shares` the
 /// tiles of other tasks have room for sums on their way from one group of warps to the other.
-template <bool Dynamic, int Rows, int Columns, bool Bfloat16, bool Packed, int Chunks, int FewChunks, bool Shares, class Finish,
-          class Notifies>
+template <bool Dynamic, int Rows, int Columns, bool Bfloat16, bool Packed, int Chunks, int FewChunks, bool Shares,
+          class Finish, class Notifies>
 __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, std::int64_t number, int steps,
                                           int fetched, std::int64_t there, Finish finish, Notifies notifies) {
   if (w.leads())

@@ -124,11 +124,11 @@ typedef struct evt_launch_options {
   int64_t inject_task;           /* ... and that task's linear index in the call */
   const struct evt_hooks *hooks; /* null, or an observer; it must outlive the launch; target cpu only */
   void *stream;                  /* null, or the CUstream to launch on; target cuda only */
-  int64_t first_call;            /* -1, or the first and the last of the calls, in the graph's order, whose tasks this */
-  int64_t last_call;             /* launch runs: a part of the graph, to see what it takes by itself or as a kernel of
-                                    its own. Parts follow each other in the graph's order, on one stream, and the part
-                                    with the graph's last call is the last; target cuda, schedule static only */
-  int64_t iteration;             /* -1, or the one iteration of the outermost repeat that those calls are run in */
+  int64_t first_call; /* -1, or the first and the last of the calls, in the graph's order, whose tasks this */
+  int64_t last_call;  /* launch runs: a part of the graph, to see what it takes by itself or as a kernel of
+                         its own. Parts follow each other in the graph's order, on one stream, and the part
+                         with the graph's last call is the last; target cuda, schedule static only */
+  int64_t iteration;  /* -1, or the one iteration of the outermost repeat that those calls are run in */
 } evt_launch_options;
 
 #define EVT_DEFAULT_WATCHDOG_SECONDS 10.0

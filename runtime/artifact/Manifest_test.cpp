@@ -122,7 +122,7 @@ TEST(Manifest, RefusesOtherVersionsNamingBoth) {
             "manifest.json: format is 2, this runtime reads format 1");
   document["format"] = 1;
   document["abi"] = 3;
-  EXPECT_EQ(message(signedText(document), EVT_ERROR_INCOMPATIBLE), "manifest.json: abi is 3, this runtime runs abi 1");
+  EXPECT_EQ(message(signedText(document), EVT_ERROR_INCOMPATIBLE), "manifest.json: abi is 3, this runtime runs abi 2");
 }
 
 TEST(Manifest, RefusesAnAlteredText) {

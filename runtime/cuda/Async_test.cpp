@@ -121,7 +121,7 @@ TEST_F(Async, EachStreamHasAWorkspaceOfItsOwn) {
   }
   auto words = [&](size_t launch) {
     std::vector<uint64_t> list(6);
-    std::memcpy(list.data(), fake->launched[launch].parameters.data() + 80, 48);
+    std::memcpy(list.data(), fake->launched[launch].parameters.data() + 112, 48);
     return list;
   };
   EXPECT_NE(words(0)[2], words(1)[2]) << "the buffer";

@@ -43,7 +43,7 @@ TEST_F(FakeGpu, UsesTensorsOnTheGpuInPlace) {
   program->launch(arguments.values());
   EXPECT_TRUE(arguments.correct());
   uint64_t words[2];
-  std::memcpy(words, fake->launched.back().parameters.data() + 80, sizeof words);
+  std::memcpy(words, fake->launched.back().parameters.data() + 112, sizeof words);
   EXPECT_EQ(words[0], reinterpret_cast<uint64_t>(arguments.x.data));
   EXPECT_EQ(words[1], reinterpret_cast<uint64_t>(arguments.y.data));
   // One of each kind.

@@ -27,10 +27,14 @@ TEST(Parameters, EveryByteIsWhereTheKernelReadsIt) {
   launch.limit_ns = 0x3100000006;
   launch.inject_call = -7;
   launch.inject_task = 0x3300000008;
+  launch.first_call = 0x41;
+  launch.last_call = 0x42;
+  launch.iteration = -1;
+  launch.is_last = 1;
   Address memories[] = {0xa000000000, 0xb000000000}, regions[] = {0xc000000000};
   int64_t symbols[] = {-1, 42, int64_t(1) << 40};
   std::vector<uint64_t> words = packParameters(launch, memories, symbols, regions);
-  ASSERT_EQ(words.size() * 8, 80u + 8 * 6);
+  ASSERT_EQ(words.size() * 8, 112u + 8 * 6);
   EXPECT_EQ(at<uint32_t>(words, 0), 0x11u);
   EXPECT_EQ(at<uint32_t>(words, 4), 0x12u);
   EXPECT_EQ(at<uint32_t>(words, 8), 0x13u);
@@ -43,15 +47,19 @@ TEST(Parameters, EveryByteIsWhereTheKernelReadsIt) {
   EXPECT_EQ(at<uint64_t>(words, 56), 0x3100000006u);
   EXPECT_EQ(at<int64_t>(words, 64), -7);
   EXPECT_EQ(at<int64_t>(words, 72), 0x3300000008);
-  EXPECT_EQ(at<uint64_t>(words, 80), 0xa000000000u);
-  EXPECT_EQ(at<uint64_t>(words, 88), 0xb000000000u);
+  EXPECT_EQ(at<int64_t>(words, 80), 0x41);
+  EXPECT_EQ(at<int64_t>(words, 88), 0x42);
   EXPECT_EQ(at<int64_t>(words, 96), -1);
-  EXPECT_EQ(at<int64_t>(words, 104), 42);
-  EXPECT_EQ(at<int64_t>(words, 112), int64_t(1) << 40);
-  EXPECT_EQ(at<uint64_t>(words, 120), 0xc000000000u);
+  EXPECT_EQ(at<uint64_t>(words, 104), 1u);
+  EXPECT_EQ(at<uint64_t>(words, 112), 0xa000000000u);
+  EXPECT_EQ(at<uint64_t>(words, 120), 0xb000000000u);
+  EXPECT_EQ(at<int64_t>(words, 128), -1);
+  EXPECT_EQ(at<int64_t>(words, 136), 42);
+  EXPECT_EQ(at<int64_t>(words, 144), int64_t(1) << 40);
+  EXPECT_EQ(at<uint64_t>(words, 152), 0xc000000000u);
 }
 
-// 80 bytes and 3 words end at 104; maps begin at 128.
+// 112 bytes and 3 words end at 136; maps begin at 192.
 TEST(Parameters, TensorMapsBeginAtAMultipleOf64) {
   Address memories[] = {0xa000000000}, regions[] = {0xc000000000};
   int64_t symbols[] = {42};
@@ -61,15 +69,15 @@ TEST(Parameters, TensorMapsBeginAtAMultipleOf64) {
     maps[1].words[i] = 0x200 + i;
   }
   std::vector<uint64_t> words = packParameters(evt_cuda_launch{}, memories, symbols, regions, maps);
-  ASSERT_EQ(words.size() * 8, 128u + 2 * 128);
-  EXPECT_EQ(at<uint64_t>(words, 96), 0xc000000000u);
-  EXPECT_EQ(at<uint64_t>(words, 104), 0u);
-  EXPECT_EQ(at<uint64_t>(words, 128), 0x100u);
-  EXPECT_EQ(at<uint64_t>(words, 128 + 120), 0x10fu);
-  EXPECT_EQ(at<uint64_t>(words, 256), 0x200u);
+  ASSERT_EQ(words.size() * 8, 192u + 2 * 128);
+  EXPECT_EQ(at<uint64_t>(words, 128), 0xc000000000u);
+  EXPECT_EQ(at<uint64_t>(words, 136), 0u);
+  EXPECT_EQ(at<uint64_t>(words, 192), 0x100u);
+  EXPECT_EQ(at<uint64_t>(words, 192 + 120), 0x10fu);
+  EXPECT_EQ(at<uint64_t>(words, 320), 0x200u);
 }
 
-TEST(Parameters, NothingToAddress) { EXPECT_EQ(packParameters(evt_cuda_launch{}, {}, {}, {}).size() * 8, 80u); }
+TEST(Parameters, NothingToAddress) { EXPECT_EQ(packParameters(evt_cuda_launch{}, {}, {}, {}).size() * 8, 112u); }
 
 } // namespace
 } // namespace evt::runtime::cuda

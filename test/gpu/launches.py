@@ -4,8 +4,8 @@
     test/gpu/launches.py ARTIFACT [--library FILE] [--driver FILE]
 
 ARTIFACT is examples/row_sum compiled for the target cuda. Arguments on the host and on the GPU; launches that follow each
-other on a stream; a graph that launches again and again; a lost notification, with and without a stream. The last line is
-`N passed, N failed`.
+other on a stream; a graph that launches again and again; the calls of the program one after the other; a lost notification,
+with and without a stream. The last line is `N passed, N failed`.
 """
 
 import argparse
@@ -86,9 +86,10 @@ class Rows:
         return bool((found == self.host.sum(1, dtype=np.float64)).all())
 
 
-def launch(program, tensors, stream=None, workers=0, watchdog=5.0, inject=(-1, -1)):
+def launch(program, tensors, stream=None, workers=0, watchdog=5.0, inject=(-1, -1), part=(-1, -1, -1)):
     values = (launcher.Value * 2)(*[launcher.Value(ctypes.pointer(t), 0) for t in tensors])
-    options = launcher.LaunchOptions(ctypes.sizeof(launcher.LaunchOptions), workers, None, watchdog, 0, *inject, None, stream)
+    options = launcher.LaunchOptions(ctypes.sizeof(launcher.LaunchOptions), workers, None, watchdog, 0, *inject, None, stream,
+                                     *part)
     program.library.check(program.library.c.evt_program_launch(program.handle, values, 2, ctypes.byref(options)))
 
 
@@ -170,6 +171,27 @@ def in_a_graph(checks, driver, program):
     checks.expect("three launches in a graph, 50 times", rows.correct())
 
 
+def in_parts(checks, driver, program):
+    if not driver.has("cuLaunchCooperativeKernel"):
+        print("skipped parts of a graph: the driver is a fake one, whose kernels know of no parts")
+        return
+    stream = driver.stream()
+    rows = Rows(driver, stream, 300)
+    for turn in range(3):  # a sequence of parts leaves the counters clear for the next
+        rows.spoil()
+        enqueue(program, rows, stream=stream, part=(0, 0, -1))
+        first = np.empty(len(rows.host), np.float32)
+        driver.download(rows.y, first, stream)
+        checks.expect(f"a part of the graph does its part, turn {turn}", (first == -1).all() and not rows.correct())
+        enqueue(program, rows, stream=stream, part=(1, 1, -1))
+        checks.expect(f"the next part finds what it waits for, turn {turn}", rows.correct())
+    rows.spoil()
+    enqueue(program, rows, stream=stream)
+    checks.expect("and then all of it", rows.correct())
+    found = message(lambda: enqueue(program, rows, stream=stream, part=(1, 2, -1)))
+    checks.expect("calls that there are not are refused", found == "calls to run are 1..2, required a range of 0..1", found)
+
+
 def lost_notification(checks, driver, program):
     x = np.ones((3, COLUMNS), np.float32)
     y = np.full(3, -1, np.float32)
@@ -228,6 +250,7 @@ def main():
     host_arrays(checks, program)
     on_a_stream(checks, driver, program)
     in_a_graph(checks, driver, program)
+    in_parts(checks, driver, program)
     lost_notification(checks, driver, program)
     refusals(checks, program)
     driver.call("cuCtxSynchronize")

@@ -39,7 +39,7 @@ class Case:
                                    (ctypes.c_int64 * 2)(*a.shape), None, 0) for a in arrays]
         values = (launcher.Value * 5)(*[launcher.Value(ctypes.pointer(t), 0) for t in tensors])
         options = launcher.LaunchOptions(ctypes.sizeof(launcher.LaunchOptions), workers, schedule.encode(), 0.5, 0, *inject,
-                                         None, None)
+                                         None, None, -1, -1, -1)
         program.library.check(program.library.c.evt_program_launch(program.handle, values, 5, ctypes.byref(options)))
 
     def error(self):

@@ -104,7 +104,7 @@ def problems_of(program, manifest, case):
     def as_tensor(argument, value):
         return value.ctypes.data, launcher.Device(launcher.CPU, 0), value.ndim
 
-    program._launch(values, as_tensor, 1, b"static", 60.0, 0, -1, -1, ctypes.addressof(hooks), None)
+    program._launch(values, as_tensor, 1, b"static", 60.0, 0, -1, -1, ctypes.addressof(hooks), None, -1, -1, -1)
     found, compared = [], 0
 
     def compare(name, touched, cost, exact):

@@ -78,6 +78,10 @@ private:
   using Index = llvm::ArrayRef<std::string>;
 
   bool fail(mlir::Operation *op, const std::string &reason);
+  /// Columns of the lane's element `n` of a row of fragments.
+  static std::string columnOf(int64_t n);
+  /// Whether a reduction is among what a value is computed from.
+  static bool reduces(mlir::Value v);
   std::string fresh(const char *prefix);
   std::string scalar(mlir::Value v);
   std::string element(mlir::Value v, Index index);

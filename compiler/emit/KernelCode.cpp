@@ -3,6 +3,7 @@
 #include "FeedCode.h"
 #include "RoleCode.h"
 #include "ScalarCode.h"
+#include "SharedMemory.h"
 #include "StreamCode.h"
 #include "TileCode.h"
 #include "TiledCode.h"
@@ -23,15 +24,7 @@ std::string num(int64_t n) { return std::to_string(n); }
 
 // What device/cuda/worker.h provides; the emitted source is checked against it by its own static assertions.
 constexpr int64_t cudaThreads = 384, cudaStreamingThreads = 512;
-constexpr int64_t cudaSharedBytes = 227 << 10;
-constexpr int64_t cudaOwnBytes = 6 << 10, cudaEventBytes = 32; // of what a block knows of a launch
-constexpr int64_t cudaStreamBytes = 3 << 9;                    // and of what it streams
-constexpr int64_t cudaRingBytes = 192 << 10;
 constexpr int64_t cudaBytesInFlight = 40 << 10;
-constexpr int64_t cudaMostTileSlots = 10, cudaTileAlignment = 1024;
-/// Keys, or values, of attention that loaders feed have no more than these bytes of a stage:
-/// device/cuda/tile/attend_fed.h.
-constexpr int64_t cudaFedStageBytes = 19 << 10;
 constexpr int64_t cudaCollectedLimit = 256;
 constexpr unsigned cudaCoordLimit = 8;
 
@@ -421,51 +414,6 @@ std::optional<int64_t> collectedBy(ir::CallOp call) {
     return 0;
   return known ? std::optional(total) : std::nullopt;
 }
-
-/// How a block's shared memory is divided.
-struct SharedMemory {
-  int64_t slots = 0, stageBytes = 0, fragments = 0, tiles = 0;
-  int64_t tileSlots = 0, tileBytes = 0, leastTileBytes = 0; // of the ring of tiles, and a stage of it
-  /// Sums on their way to the epilogue: 4 results of 8 warps, 256 bytes a fragment.
-  int64_t sumsBytes() const { return 4 * 8 * fragments * 256; }
-  int64_t bytes() const {
-    return (tileSlots ? cudaTileAlignment : 0) + tileBytes + slots * stageBytes + (slots ? sumsBytes() : 0) + tiles;
-  }
-
-  /// Next to the tiles of other tasks. Not enough room is said in `why`.
-  SharedMemory(const ir::Signature &signature, const StreamPlan &streams, const StreamPlan::Variant &variant,
-               int64_t tiles, std::string &why)
-      : tiles(tiles) {
-    int64_t all = cudaSharedBytes - cudaOwnBytes - (int64_t)signature.events.size() * cudaEventBytes;
-    for (Value memory : signature.memories) // where it is, its extents, its number
-      all -= 16 + 8 * std::max<int64_t>(cast<MemRefType>(memory.getType()).getRank(), 1);
-    if (variant.streams)
-      all -= cudaStreamBytes;
-    if (variant.tiles) {
-      // Next to a ring of weights it has to do with half of the room.
-      int64_t room = (all - cudaTileAlignment - tiles) / (variant.streams ? 2 : 1);
-      tileBytes = room / cudaTileAlignment * cudaTileAlignment;
-      leastTileBytes = cudaFedStageBytes;
-      tileSlots = std::min(tileBytes / leastTileBytes, cudaMostTileSlots);
-      if (tileBytes < 2 * streams.tileStageBytes())
-        why = num(room) + " bytes of a block's shared memory for the tiles of products, required at least " +
-              num(2 * streams.tileStageBytes());
-    }
-    if (variant.streams) {
-      stageBytes = streams.stageBytes();
-      fragments = streams.fragments();
-      int64_t room = all - tiles - tileBytes - sumsBytes();
-      slots = std::min(room, cudaRingBytes) / stageBytes;
-      if (slots < 4)
-        why = num(room) + " bytes of a block's shared memory for weights, required at least " + num(4 * stageBytes);
-    }
-  }
-  std::string text() const {
-    return "{" + num(slots) + ", " + num(stageBytes) + ", " +
-           (slots ? "evt::stages_in_flight(EVT_IN_FLIGHT_BYTES, " + num(stageBytes) + ", " + num(slots) + ")" : "0") +
-           ", " + num(fragments) + ", " + num(tileSlots) + ", " + num(tileBytes) + ", " + num(leastTileBytes) + "}";
-  }
-};
 
 void emitCudaLaunch(const ir::Signature &s, const StreamPlan &streams, CodeWriter &out) {
   out.line("/// The kernels' parameter: see device/cuda/abi.h.");

@@ -268,7 +268,7 @@ int64_t sharedSumsBytes(const GraphCode &graph, const StreamPlan &plan, unsigned
     return 0;
   const roles::TiledProduct &product = *plan.calls[k].tiled;
   bool shares = plan.mayHaveFewRows(graph, k) && product.pieces() == 1 && product.tileRows > roles::groupRows;
-  return shares ? 128 * product.allColumns() : 0; // device/cuda/tiled.h, shared_sums_bytes
+  return shares ? 128 * product.allColumns() : 0; // share_sums in device/cuda/tiled.h: half of 128 threads' sums
 }
 
 void emitTileStageBytes(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out) {

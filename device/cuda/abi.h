@@ -13,7 +13,8 @@
  * follow each other without the host. It is launched with
  *   grid  = `workers` blocks, which must all be resident at once (one wave),
  *   block = manifest `cuda.threads`, dynamic shared memory = manifest `cuda.shared_bytes`.
- * Regions are zero before the first launch and zero again after each launch that was not aborted.
+ * Regions are zero before the first launch and zero again after each launch that was not aborted, but for parts of a
+ * graph that others follow.
  *
  * A cubin also holds `evt_kernel_pack`, which takes evt_cuda_pack by value: weights as they are in files, in the layout
  * that the other kernels want. It is launched with any number of blocks, of EVT_PACK_THREADS threads each.

@@ -253,11 +253,8 @@ struct FragmentShare {
   __device__ __forceinline__ int thread() const { return ptx::kept_thread() & mask; }
 };
 
-/// Bytes of shared memory that half of the first group's sums take.
-__host__ __device__ constexpr int shared_sums_bytes(int columns) { return group_threads * columns; }
-
-/// The other group gets the first one's sums of its second fragment. All compute threads; `to` is theirs until they
-/// meet again.
+/// The other group gets the first one's sums of its second fragment. All compute threads; `to`, with room for a number
+/// for every 4 columns of each of a group's threads, is theirs until they meet again.
 template <int Sums> __device__ __forceinline__ void share_sums(Worker &w, float2 *to, float (&sums)[Sums]) {
   const int thread = ptx::kept_thread(), group = thread / group_threads;
   float2 *own = to + thread % group_threads;

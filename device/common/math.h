@@ -60,8 +60,9 @@ EVT_MATH float exp(float x);
 EVT_MATH float exp2(float x);
 
 // Near the result, in as few instructions as the machine has: for weights of a softmax, roots of norms, and programs
-// that ask for it (fastmath<afn> and <arcp>). On CUDA within 2^-21 of it, exp within (|x| + 4) 2^-23; subnormals are 0,
-// and so is what is divided by more than 2^126. Elsewhere they are the functions above.
+// that ask for it (fastmath<afn> and <arcp>). On CUDA within 2^-21 of it, exp within (|x| + 4) 2^-23, by what the PTX
+// manual says of its instructions; subnormals are 0, and so is what is divided by more than 2^126. Elsewhere they are
+// the functions above.
 #if defined(__CUDACC__)
 EVT_MATH float exp2_near(float x) {
   float y;

@@ -50,6 +50,25 @@ TEST_F(Async, LaunchesFollowEachOtherWithoutTheHost) {
   EXPECT_TRUE(arguments.correct());
 }
 
+TEST_F(Async, PartsOfAGraphAreEndedBeforeAllOfItIsLaunched) {
+  DeviceRowSum arguments(*caller, 6);
+  auto part = [&](int64_t call) {
+    LaunchOptions options = this->options();
+    options.firstCall = options.lastCall = call;
+    program->launch(arguments.values(), options);
+  };
+  LaunchOptions alone{.firstCall = 0, .lastCall = 0};
+  EXPECT_EQ(messageOf(EVT_ERROR_OPTION, [&] { program->launch(arguments.values(), alone); }),
+            "a part of the graph is asked for, required a stream: parts follow each other on it");
+  part(0);
+  EXPECT_EQ(messageOf(EVT_ERROR_OPTION, [&] { program->launch(arguments.values(), options()); }),
+            "all of the graph is asked for, required the rest of its parts: the last launch on this stream was one of "
+            "them");
+  part(1);
+  program->launch(arguments.values(), options());
+  EXPECT_EQ(fake->launches, 3);
+}
+
 TEST_F(Async, TakesTensorsOfTheGpuOnly) {
   RowSumArguments host(2);
   EXPECT_EQ(messageOf(EVT_ERROR_ARGUMENT, [&] { program->launch(host.values(), options()); }),

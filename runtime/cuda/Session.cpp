@@ -167,6 +167,8 @@ Binding Session::prepare(std::span<const evt_value> values, const LaunchOptions 
 }
 
 LaunchStats Session::launch(const Binding &binding, const LaunchOptions &options, evt_schedule schedule) {
+  if (options.firstCall != -1 && !options.stream)
+    refuse("a part of the graph is asked for, required a stream: parts follow each other on it");
   Gpu::Scope scope(gpu_);
   Request request{binding, options, schedule, workersOf(options)};
   return options.stream ? launchOn(static_cast<Stream>(options.stream), request)
@@ -176,16 +178,22 @@ LaunchStats Session::launch(const Binding &binding, const LaunchOptions &options
 LaunchStats Session::launchOn(Stream stream, const Request &request) {
   Caller &caller = callerOf(stream);
   reportEarlier(caller, stream);
+  // What its parts have counted would be taken for the launch's own.
+  if (caller.inParts && request.options.firstCall == -1)
+    refuse("all of the graph is asked for, required the rest of its parts: the last launch on this stream was one of "
+           "them");
   const Binding &binding = request.binding;
   std::vector<Address> memories, buffers = caller.lane->workspace.buffers();
   for (void *tensor : binding.tensors)
     memories.push_back(reinterpret_cast<Address>(tensor));
   memories.insert(memories.end(), buffers.begin(), buffers.end());
+  const evt_cuda_launch header = launchHeader(*caller.lane, request);
   std::vector<uint64_t> parameters =
-      packParameters(launchHeader(*caller.lane, request), memories, binding.symbols, caller.lane->workspace.regions(),
+      packParameters(header, memories, binding.symbols, caller.lane->workspace.regions(),
                      encodeTensorMaps(gpu_.driver(), manifest_, binding.shapes, memories));
   on_->image.launch(request.schedule, request.workers, binding.shapes, parameters, stream);
   caller.binding = binding;
+  caller.inParts = !header.is_last;
   caller.schedule = request.schedule;
   caller.workers = request.workers;
   caller.watchdogSeconds = request.options.watchdogSeconds;
@@ -218,6 +226,7 @@ void Session::report(Caller &caller, Stream stream) {
   caller.lane->zeroReport(stream);
   gpu_.driver().StreamSynchronize(stream);
   caller.binding.reset();
+  caller.inParts = false;
   throw Error(isStall(report.abort) ? EVT_ERROR_STUCK : EVT_ERROR_FAULT, "an earlier launch on this stream: " + text);
 }
 

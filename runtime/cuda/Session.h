@@ -66,6 +66,7 @@ private:
     double watchdogSeconds = 0;
     std::chrono::steady_clock::time_point looked{};
     bool captured = false; // a graph may launch on this lane's memory at any time
+    bool inParts = false;  // the last launch was a part of the graph that others are to follow
   };
   // Destroyed with the GPU's context current.
   struct OnGpu {

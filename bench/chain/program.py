@@ -31,6 +31,7 @@ def split(depth, most, fewest=1):
     one shorter. All but the last are multiples of STEP: smaller stages leave less in flight."""
     count = max(-(-depth // most), min(fewest, depth // (2 * STEP)), 1)
     piece = -(-depth // (STEP * count)) * STEP if count > 1 else depth
+    count = -(-depth // piece)
     return [piece] * (count - 1) + [depth - piece * (count - 1)]
 
 

@@ -92,7 +92,7 @@ protected:
     const int64_t n = weight.shape[layered], depth = weight.shape[layered + 1];
     Operator made;
     made.tasks = (n + rows - 1) / rows;
-    made.pieces = way.piecesOf(depth, name == "down");
+    made.pieces = way.piecesOf(depth, name == "down", d);
     const int64_t piece = made.pieces[0];
     const bool isSplit = made.pieces.size() > 1;
 

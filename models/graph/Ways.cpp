@@ -53,15 +53,19 @@ int64_t Way::step(int64_t depth) const {
   return std::min(step, depth);
 }
 
-std::vector<int64_t> Way::piecesOf(int64_t depth, bool isDown) const {
+std::vector<int64_t> Way::piecesOf(int64_t depth, bool isDown, int64_t hidden) const {
   if (!streams)
     return {depth};
-  const int64_t most = isDown ? mostDownDepth : mostDepth, fewest = isDown ? 2 : 1;
-  const int64_t count = std::max({divideUp(depth, most), std::min(fewest, depth / (2 * stageColumns)), int64_t(1)});
+  // Rows as deep as those of the other products need no more registers than they do.
+  const int64_t most =
+      isDown ? std::max(mostDownDepth, std::min(hidden, mostDepth) / stageColumns * stageColumns) : mostDepth;
+  const int64_t fewest = isDown ? 2 : 1;
+  int64_t count = std::max({divideUp(depth, most), std::min(fewest, depth / (2 * stageColumns)), int64_t(1)});
   if (count == 1)
     return {depth};
   // Multiples of a stage: smaller ones leave less in flight.
   const int64_t piece = divideUp(depth, stageColumns * count) * stageColumns;
+  count = divideUp(depth, piece);
   std::vector<int64_t> pieces(count - 1, piece);
   pieces.push_back(depth - piece * (count - 1));
   return pieces;

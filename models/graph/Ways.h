@@ -23,8 +23,9 @@ struct Way {
   /// Columns of K a step.
   int64_t step(int64_t depth) const;
   /// The depths of the pieces into which K is split. Tasks that stream keep their rows in registers, which bounds them;
-  /// those of down begin when a part of the activations is there, so there are at least two.
-  std::vector<int64_t> piecesOf(int64_t depth, bool isDown) const;
+  /// those of down begin when a part of the activations is there, so there are at least two. `hidden`: what other
+  /// products multiply.
+  std::vector<int64_t> piecesOf(int64_t depth, bool isDown, int64_t hidden) const;
 };
 
 /// The most tokens that stream.

@@ -92,7 +92,8 @@ struct EarlyRows {
   ir::RepeatOp repeatAround(const Reader &reader) const { return tensors.at(reader.memories[0]).repeat; }
 
 private:
-  void assemble(const GraphCode &graph, const StreamPlan &plan);
+  /// Who may read early, if it is right; `withParts`: those, too, that wait for a part of their sum alone.
+  void assemble(const GraphCode &graph, const StreamPlan &plan, bool withParts);
 };
 
 /// Why the order of the program does not follow from what its tasks acquire when rows are read early; empty if it does.

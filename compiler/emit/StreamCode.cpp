@@ -49,7 +49,8 @@ void emitFeed(ir::DeviceOp device, const roles::StreamedProduct &product, CodeWr
   out.line("}");
 }
 
-void emitRows(ir::DeviceOp device, const roles::StreamedProduct &product, bool isEarly, CodeWriter &out) {
+void emitRows(ir::DeviceOp device, const roles::StreamedProduct &product, bool isEarly, bool dropsRowsOutside,
+              CodeWriter &out) {
   Parameters parameters(device);
   std::string name = device.getSymName().str(), pieces = isEarly ? "reading.pieces(row, rows, " : "row.pieces(rows + ";
   int64_t blocks = product.blocks();
@@ -70,7 +71,7 @@ void emitRows(ir::DeviceOp device, const roles::StreamedProduct &product, bool i
       at += index.name(v) + (at.empty() && load.getOffsets().size() == 2 ? " + g, " : ", ");
     if (load.getOffsets().size() > 2)
       at.insert(at.size() - 2, " + g");
-    out.line("const evt::Row row(", memory, ", {", at, "0});");
+    out.line("const evt::Row row(", memory, ", {", at, "0}, ", dropsRowsOutside ? "true" : "false", ");");
   };
   std::string count = num(product.stages * blocks);
   if (isOneRow) {
@@ -238,7 +239,7 @@ void emitStreamTask(const GraphCode &graph, const StreamPlan &plan, unsigned k, 
     std::string seen = argumentList(graph, k, reader.memories);
     out.line("    [&](evt::Reading &reading) { rows_", device, "(reading, rows", seen, "); },");
     out.line("    [&](evt::Reading &reading) { keep_", device, "(reading, kept", seen, "); },");
-    out.line("    [&] { evt::Looking use{w}; waits_", k, "(use, P", list, "); });");
+    out.line("    [&] { evt::Asking use{w}; waits_", k, "(use, P", list, "); });");
   } else {
     out.line("rows_", device, "(rows", args, "); // on their way while the row values are found");
     out.line("keep_", device, "(kept", args, ");");
@@ -366,7 +367,7 @@ void StreamPlan::shareRows(const GraphCode &graph) {
     const roles::StreamedProduct &product = *calls[k].product;
     // What opening a task's rows would do, as text.
     CodeWriter rows, kept;
-    emitRows(device, product, false, rows);
+    emitRows(device, product, false, dropsRowsOutside(graph, device), rows);
     FragmentCode keep(device, Parameters(device, "int").names, kept);
     setProduct(keep, device, product);
     std::string why;
@@ -431,7 +432,8 @@ void emitStreamBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter
     ir::DeviceOp device = ir::calleeOf(graph.signature.calls[k]);
     if (plan.calls[k].form == TaskForm::streamed && streamed.insert(device).second) {
       emitFeed(device, *plan.calls[k].product, out);
-      emitRows(device, *plan.calls[k].product, plan.early.readsEarly(graph, device) != nullptr, out);
+      emitRows(device, *plan.calls[k].product, plan.early.readsEarly(graph, device) != nullptr,
+               plan.dropsRowsOutside(graph, device), out);
       emitFinish(graph, plan.early, device, *plan.calls[k].product, out);
       out.line();
     } else if (plan.calls[k].form == TaskForm::onCompletion && inlined.insert(device).second) {

@@ -64,6 +64,9 @@ struct StreamPlan {
   /// Of such a call: whether fewer rows than a tile has are fetched where there are no more.
   bool mayHaveFewRows(const GraphCode &graph, unsigned call) const;
 
+  /// Of a function whose calls stream: whether nobody stores what it finds for rows outside the memory it multiplies.
+  bool dropsRowsOutside(const GraphCode &graph, ir::DeviceOp device) const;
+
   std::vector<TaskForm> forms() const;
   /// For each call: which event's completion by its tasks runs another on the spot, if there is one.
   std::vector<std::optional<unsigned>> completed(const GraphCode &graph) const;

@@ -1,8 +1,10 @@
 #include "FeedCode.h"
 #include "FragmentCode.h"
 #include "StreamCode.h"
+
 #include "TileCode.h"
 #include "TiledCode.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 
 #include "llvm/ADT/SmallSet.h"
 
@@ -104,15 +106,27 @@ unsigned memoryOf(const ir::Signature &s, unsigned k, Value argument) {
   return s.memoryOf(call.getArgs()[cast<BlockArgument>(argument).getArgNumber()]);
 }
 
-/// What lies outside the product's rows is stored by nobody. A table has as many entries as the rows are, in the same
-/// places, or it may have some for those outside.
-bool dropsRowsOutside(const GraphCode &graph, unsigned k, const roles::TiledProduct &product) {
-  ir::LoadOp rows = product.rows;
+/// The same index, written once or twice.
+bool areSame(Value a, Value b) {
+  auto first = a.getDefiningOp<affine::AffineApplyOp>(), second = b.getDefiningOp<affine::AffineApplyOp>();
+  return a == b || (first && second && first.getAffineMap() == second.getAffineMap() &&
+                    first.getMapOperands() == second.getMapOperands());
+}
+
+/// What lies outside the product's rows is stored by nobody: what is stored has as many rows as those, in the same
+/// places, and so has a table that says where.
+bool dropsRowsOutside(const GraphCode &graph, unsigned k, ir::LoadOp rows) {
   unsigned dim = rows.getSizes().size() - 2;
   auto extent = [&](Value memory, unsigned d) { return graph.memoryDimCode(memoryOf(graph.signature, k, memory), d); };
+  std::string extentOfRows = extent(rows.getMemory(), dim);
+  Value first = rows.getOffsets()[dim];
   return llvm::all_of(ir::calleeOf(graph.signature.calls[k]).getBody().getOps<ir::StoreOp>(), [&](ir::StoreOp store) {
-    return !store.getTable() || (extent(store.getTable(), 0) == extent(rows.getMemory(), dim) &&
-                                 store.getOffsets()[store.getTableDim()] == rows.getOffsets()[dim]);
+    if (store.getTable())
+      return extent(store.getTable(), 0) == extentOfRows && areSame(store.getOffsets()[store.getTableDim()], first);
+    for (auto [d, offset] : llvm::enumerate(store.getOffsets()))
+      if (areSame(offset, first) && extent(store.getMemory(), d) == extentOfRows)
+        return true;
+    return false;
   });
 }
 
@@ -125,10 +139,18 @@ StreamPlan::Map mapFor(const GraphCode &graph, unsigned k, ir::LoadOp operand, c
   return {memoryOf(graph.signature, k, operand.getMemory()),
           cast<RankedTensorType>(operand.getTile().getType()).getDimSize(0), chunks * roles::chunkColumns,
           isRows && roles::isDivisible(offsets[offsets.size() - 2], product.tileRows) &&
-              dropsRowsOutside(graph, k, product)};
+              dropsRowsOutside(graph, k, product.rows)};
 }
 
 } // namespace
+
+bool StreamPlan::dropsRowsOutside(const GraphCode &graph, ir::DeviceOp device) const {
+  for (auto [k, call] : llvm::enumerate(calls))
+    if (call.form == TaskForm::streamed && ir::calleeOf(graph.signature.calls[k]) == device &&
+        !emit::dropsRowsOutside(graph, k, call.product->rows))
+      return false;
+  return true;
+}
 
 void StreamPlan::listMaps(const GraphCode &graph) {
   for (auto [k, call] : llvm::enumerate(calls)) {

@@ -36,7 +36,11 @@ struct EarlyWrite {
 struct Places {
   std::uint32_t *place[3];
   EVT_INLINE std::uint32_t *of(std::int64_t generation) const { return place[(std::uint32_t)generation % 3]; }
-  EVT_INLINE EarlyWrite writes(std::int64_t generation) const { return {of(generation), of(generation + 1)}; }
+  EVT_INLINE EarlyWrite writes(std::int64_t generation) const {
+    EarlyWrite to{of(generation), of(generation + 1)};
+    EVT_ASSUME(to.now); // so that no code is kept for tensors without places
+    return to;
+  }
 };
 
 /// What a word that is not there looks like, and how content is told from it: `word ^ flip`.

@@ -20,4 +20,15 @@
 #endif
 #define EVT_FORCED static EVT_INLINE
 
+/// What the compiler may take for granted.
+#if defined(__CUDACC__)
+#define EVT_ASSUME(condition) __builtin_assume(condition)
+#else
+#define EVT_ASSUME(condition)                                                                                          \
+  do {                                                                                                                 \
+    if (!(condition))                                                                                                  \
+      __builtin_unreachable();                                                                                         \
+  } while (0)
+#endif
+
 #endif

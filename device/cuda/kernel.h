@@ -204,22 +204,27 @@ template <class Kernel, class Program, class Launch> struct Block {
     }
     const bool leads_warp = threadIdx.x % 32 == 0;
     for (;; w.tasks.advance()) {
-      Task &task = w.next_task();
-      if (task.call == Task::none)
+      if (w.next_task().call == Task::none)
         break;
+      // Where a task is, is found anew after what needs all registers: kept, it would be in memory.
       if constexpr (streams) {
-        if (const std::uint32_t shape = task.shape) {
+        if (w.task().shape) {
           if (w.leads() && w.traced())
-            task.taken = ptx::nanoseconds();
-          if (const std::uint32_t now = task.key; now != key && key != aborted)
-            key = open(task, rows) ? now : aborted;
+            w.task().taken = ptx::nanoseconds();
+          if (w.task().key != key && key != aborted) {
+            put_by(w.tasks.at, ring.at, results.at);
+            const bool is_open = open(w.task(), rows);
+            take_back(w.tasks.at, ring.at, results.at);
+            key = is_open ? w.task().key : aborted;
+          }
           if (w.leads()) {
             if (key == aborted)
-              task.skipped = 1;
+              w.task().skipped = 1;
             if (w.traced())
-              task.started = ptx::nanoseconds();
+              w.task().started = ptx::nanoseconds();
             w.tasks.say_begun();
           }
+          const std::uint32_t shape = w.task().shape;
           __syncwarp();
           if (leads_warp)
             w.tasks.leave();
@@ -230,21 +235,21 @@ template <class Kernel, class Program, class Launch> struct Block {
       if (w.leads())
         w.tasks.say_begun(); // nobody waits for this one's events: it lets control go on
       if constexpr (Kernel::feeds_stages) {
-        w.fed_stages = task.feed.stages;
+        w.fed_stages = w.task().feed.stages;
         w.fed_from = ring.at;
         put_by(w.tasks.at, ring.at, results.at);
       }
-      const bool is_done = key != aborted && Kernel::execute(w, P, task);
+      const bool is_done = key != aborted && Kernel::execute(w, P, w.task());
       if constexpr (Kernel::feeds_stages) {
         take_back(w.tasks.at, ring.at, results.at);
-        const int fed = task.feed.stages;
+        const int fed = w.task().feed.stages;
         if (!is_done) // nobody wants them, but they are in the ring
           stream.ring.from(ring.at).pass(fed);
         ring.at.skip_all(fed, layout.slots);
       }
       if (w.leads()) {
         if (!is_done) {
-          task.skipped = 1;
+          w.task().skipped = 1;
           *(volatile std::uint32_t *)&block.dead = 1;
         }
         if constexpr (tells)
@@ -261,8 +266,8 @@ template <class Kernel, class Program, class Launch> struct Block {
       }
     }
   }
-  /// What a warp of compute keeps from task to task, out of registers and back, while it runs a task that does not
-  /// stream: such a task may need them all, and what does not fit then would be in memory for all tasks.
+  /// What a warp of compute keeps from task to task, out of registers and back, while it reads rows, or runs a task
+  /// that does not stream: that may need them all, and what does not fit then would be in memory for all tasks.
   template <class... Cursors> __device__ __forceinline__ void put_by(const Cursors &...cursors) const {
     std::uint32_t to = ptx::shared_address(stream.cursors[ptx::kept_thread() / 32]);
     ((ptx::store_shared(to, (std::uint32_t)cursors.slot << 1 | cursors.round), to += 4), ...);
@@ -507,16 +512,25 @@ __device__ __forceinline__ void multiply_stream(Ring &ring, Results &results, co
   results.put(sums);
 }
 
+/// Waits of threads that do not meet before they use what they waited for: each asks for itself.
+struct Asking : Blocking<Asking> {
+  using Blocking::Blocking;
+  __device__ bool wait(std::uint32_t event, const Counter *counters, std::int64_t element, std::int64_t count) {
+    return w.await_beside(event, counters, element, (std::uint32_t)most(count, 0));
+  }
+};
+
 /// Waits of early readers, any thread's, and when looking for rows is worth while: when all but as many tasks as there
 /// are blocks have told that theirs are there. What is missing then arrives while the others' are read.
 struct Looking : Blocking<Looking> {
   using Blocking::Blocking;
   __device__ bool wait(std::uint32_t event, const Counter *counters, std::int64_t element, std::int64_t count) {
-    return w.await_beside(event, counters, element, (std::uint32_t)most(count, 0));
+    return w.wait_beside(event, counters, element, (std::uint32_t)most(count, 0));
   }
   __device__ bool hint(std::uint32_t event, const Counter *counters, std::int64_t element, std::int64_t count) {
     // An injected fault stands for a task that does not come to its end, though its rows are there.
-    return wait(event, counters, element, w.launch->inject_call < 0 ? count - w.workers : count);
+    const std::int64_t enough = w.launch->inject_call < 0 ? count - w.workers : count;
+    return w.await_beside(event, counters, element, (std::uint32_t)most(enough, 0));
   }
 };
 

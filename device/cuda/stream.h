@@ -99,12 +99,14 @@ template <int Count> __device__ __forceinline__ bool is_missing(const std::uint3
   return least == 0;
 }
 
-/// A row of memory, for reading pieces of 8 elements; zero outside.
+/// A row of memory for each four lanes of a warp, for reading pieces of 8 elements; zero outside.
 template <class T> struct Row {
   const T *data; // null: the row is outside
   int columns;
-  /// `at` ends with a 0 for the column.
-  template <int Rank> __device__ __forceinline__ Row(const Memory<T, Rank> &m, const std::int64_t (&at)[Rank]) {
+  /// `at` ends with a 0 for the column. By all lanes of a warp. `is_dropped`: nobody stores what follows from a row
+  /// outside (of a token that is not there); where the tile's first row is inside, it is read instead.
+  template <int Rank>
+  __device__ __forceinline__ Row(const Memory<T, Rank> &m, const std::int64_t (&at)[Rank], bool is_dropped) {
     std::int64_t linear = 0;
     bool inside = true;
 #pragma unroll
@@ -113,43 +115,30 @@ template <class T> struct Row {
       linear = d ? linear * m.dims[d] + at[d] : at[d];
     }
     data = inside ? m.data + linear : nullptr;
+    if (is_dropped) {
+      const auto first = (const T *)__shfl_sync(~0u, (unsigned long long)data, ptx::kept_thread() % 4);
+      data = inside ? data : first;
+    }
     columns = (int)m.dims[Rank - 1];
   }
-  /// Pieces from all these columns, which go up by constants: so addresses do, and the first and the last tell whether
-  /// all are inside. Not through L1, since another block wrote them, and they are kept in registers.
+  /// Whether pieces from all these columns, which go up by constants, are there for all lanes.
+  template <int Count> __device__ __forceinline__ bool has_all(const int (&column)[Count]) const {
+    return __all_sync(~0u, data && column[0] >= 0 && column[Count - 1] < columns);
+  }
+  __device__ __forceinline__ bool has(int column) const { return data && 0 <= column && column < columns; }
+
+  /// Not through L1, since another block wrote them, and they are kept in registers.
   template <int Count> __device__ __forceinline__ void pieces(uint4 *to, const int (&column)[Count]) const {
-    const bool all = data && column[0] >= 0 && column[Count - 1] < columns;
-    const T *first = data + column[0];
+    if (has_all(column)) {
+      const T *first = data + column[0];
 #pragma unroll
-    for (int i = 0; i < Count; ++i)
-      to[i] = all ? __ldcg(reinterpret_cast<const uint4 *>(first + (column[i] - column[0]))) : uint4{0, 0, 0, 0};
-    if (all || !data)
+      for (int i = 0; i < Count; ++i)
+        to[i] = __ldcg(reinterpret_cast<const uint4 *>(first + (column[i] - column[0])));
       return;
-#pragma unroll
-    for (int i = 0; i < Count; ++i)
-      if (0 <= column[i] && column[i] < columns)
-        to[i] = __ldcg(reinterpret_cast<const uint4 *>(data + column[i]));
-  }
-  /// The same from a memory that may be an early one. The first time it is asked which pieces are inside; `missing` has
-  /// a bit for each that is to be loaded. Columns differ by constants, which the addresses then do, too.
-  template <int Count> __device__ __forceinline__ std::uint32_t inside(const int (&column)[Count]) const {
-    static_assert(Count <= 32);
-    std::uint32_t pieces = 0;
-#pragma unroll
-    for (int i = 0; i < Count; ++i)
-      pieces |= (std::uint32_t)(0 <= column[i] && column[i] < columns) << i;
-    return data ? pieces : 0;
-  }
-  template <int Count>
-  __device__ __forceinline__ void pieces(uint4 *to, const int (&column)[Count], std::uint32_t missing) const {
-    const T *first = data + column[0];
-#pragma unroll
-    for (int i = 0; i < Count; ++i) {
-      std::uint32_t words[4] = {to[i].x, to[i].y, to[i].z, to[i].w};
-      ptx::load_relaxed(words, reinterpret_cast<const std::uint32_t *>(first + (column[i] - column[0])),
-                        missing & 1u << i);
-      to[i] = {words[0], words[1], words[2], words[3]};
     }
+#pragma unroll
+    for (int i = 0; i < Count; ++i)
+      to[i] = has(column[i]) ? __ldcg(reinterpret_cast<const uint4 *>(data + column[i])) : uint4{0, 0, 0, 0};
   }
 };
 
@@ -162,26 +151,53 @@ struct EarlyWords {
 /// How rows are read: early from a place, or from the tensor itself (`flip` is 0).
 struct Reading {
   std::uint32_t flip;
-  std::uint32_t missing = 0; // pieces of rows, a bit each
-  bool first = true, there = true;
+  std::uint32_t missing = ~0u; // pieces of rows, a bit each
+  bool there = true;
+  static constexpr int pieces_together = 4; // are there or missing: it takes few instructions to tell
 
-  /// Pieces of a row, the first of which is number `at` of all.
+  /// Those of a row's pieces that are missing; the first of them is number `at` of all.
   template <class T, int Count>
   __device__ __forceinline__ void pieces(const Row<T> &row, uint4 *rows, int at, const int (&column)[Count]) {
-    if (first) { // what is outside is there, and 0
-      missing |= row.inside(column) << at;
+    static_assert(Count <= 32);
+    constexpr int group = Count % pieces_together == 0 ? pieces_together : 1;
+    const T *start = row.data + column[0]; // columns differ by constants, so addresses do, too
+    if (row.has_all(column)) {
 #pragma unroll
       for (int i = 0; i < Count; ++i)
-        rows[at + i] = {flip, flip, flip, flip};
+        load(rows[at + i], start + (column[i] - column[0]), missing >> (at + i - i % group) & 1);
+      return;
     }
-    row.pieces(rows + at, column, missing >> at);
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+      const bool is_inside = row.has(column[i]);
+      if (!is_inside) { // it is there, and 0
+        missing &= ~(1u << (at + i));
+        rows[at + i] = {flip, flip, flip, flip};
+      }
+      load(rows[at + i], start + (column[i] - column[0]), is_inside && missing >> (at + i) & 1);
+    }
+  }
+  template <class T> __device__ __forceinline__ static void load(uint4 &piece, const T *from, bool loads) {
+    std::uint32_t words[4] = {piece.x, piece.y, piece.z, piece.w};
+    ptx::load_relaxed(words, reinterpret_cast<const std::uint32_t *>(from), loads);
+    piece = {words[0], words[1], words[2], words[3]};
   }
   /// What was there stays.
   template <int Count> __device__ __forceinline__ void look(const uint4 *pieces) {
+    constexpr int group = Count % pieces_together == 0 ? pieces_together : 1;
     std::uint32_t now = 0;
 #pragma unroll
-    for (int i = 0; i < Count; ++i)
-      now |= (std::uint32_t)is_missing({pieces[i].x, pieces[i].y, pieces[i].z, pieces[i].w}) << i;
+    for (int i = 0; i < Count; i += group) {
+      std::uint32_t words[4 * group];
+#pragma unroll
+      for (int n = 0; n < group; ++n) {
+        words[4 * n] = pieces[i + n].x;
+        words[4 * n + 1] = pieces[i + n].y;
+        words[4 * n + 2] = pieces[i + n].z;
+        words[4 * n + 3] = pieces[i + n].w;
+      }
+      now |= is_missing(words) ? ((1u << group) - 1) << i : 0;
+    }
     missing = flip ? now : 0;
   }
 };
@@ -211,7 +227,6 @@ __device__ __forceinline__ std::uint32_t read_rows(bool is_early, uint4 (&rows)[
   bool found = false;
   const auto all = [&] {
     read(reading);
-    reading.first = false;
     if (!found) {
       reading.there = true;
       find(reading);

@@ -105,7 +105,7 @@ struct BlockState {
   std::uint64_t done[slots];               // all that it does is done but its notifies
   Task tasks[slots];
   static constexpr int remembered = 32;
-  std::uint32_t seen[remembered][2]; // by the leading compute thread: elements found complete, two of an event
+  std::uint32_t seen[remembered][2]; // by compute: elements found complete, two of an event
   Owed owed[epilogue_warps];
   Part part;
   std::uint32_t last;    // this block was the last to leave
@@ -239,18 +239,25 @@ public:
   //===-- events: one thread at a time --------------------------------------------------------------------------===//
 
   /// Compute, the leading thread: blocks until the element has received `count` notifications; false when the launch
-  /// was aborted. What this thread
-  /// has seen complete stays so, and is not asked for again: asking takes as long as a small task.
+  /// was aborted. What a compute thread has seen complete stays so for all of them, and is not asked for again: asking
+  /// takes as long as a small task.
   __device__ bool wait(std::uint32_t event, const Counter *counters, std::int64_t element, std::uint32_t count) {
-    std::uint32_t &seen = block->seen[event % BlockState::remembered][element / 4 % 2];
-    const auto name =
-        (std::uint32_t)(reinterpret_cast<std::uintptr_t>(counters + element) / sizeof(Counter)); // never 0
-    if (seen == name)
+    if (has_seen(event, counters, element))
       return true;
     if (ptx::load_acquire(&counters[element].value) < count &&
         !detail::block_until(launch, id, event, &counters[element].value, element, count))
       return false;
-    seen = name;
+    remember(event, counters, element);
+    return true;
+  }
+  /// The same for compute threads that wait beside each other, and then meet.
+  __device__ __forceinline__ bool wait_beside(std::uint32_t event, const Counter *counters, std::int64_t element,
+                                              std::uint32_t count) const {
+    if (has_seen(event, counters, element))
+      return true;
+    if (!await_beside(event, counters, element, count))
+      return false;
+    remember(event, counters, element);
     return true;
   }
   /// The same for control, which remembers nothing.
@@ -258,7 +265,7 @@ public:
     return ptx::load_acquire(&counters[element].value) >= count ||
            detail::block_until(launch, id, event, &counters[element].value, element, count);
   }
-  /// The same for threads of a block that wait beside each other: one of them reports.
+  /// The same without remembering: one of them reports.
   __device__ __forceinline__ bool await_beside(std::uint32_t event, const Counter *counters, std::int64_t element,
                                                std::uint32_t count) const {
     for (std::uint32_t spin = 1; ptx::load_acquire(&counters[element].value) < count; ++spin) {
@@ -273,6 +280,19 @@ public:
       return passed;
     }
     return true;
+  }
+  /// Elements that compute has seen complete, two of an event.
+  __device__ __forceinline__ static std::uint32_t name_of(const Counter *counters, std::int64_t element) {
+    return (std::uint32_t)(reinterpret_cast<std::uintptr_t>(counters + element) / sizeof(Counter)); // never 0
+  }
+  __device__ __forceinline__ volatile std::uint32_t &seen_of(std::uint32_t event, std::int64_t element) const {
+    return block->seen[event % BlockState::remembered][element / 4 % 2];
+  }
+  __device__ __forceinline__ bool has_seen(std::uint32_t event, const Counter *counters, std::int64_t element) const {
+    return seen_of(event, element) == name_of(counters, element);
+  }
+  __device__ __forceinline__ void remember(std::uint32_t event, const Counter *counters, std::int64_t element) const {
+    seen_of(event, element) = name_of(counters, element);
   }
   /// Adds one notification and returns how many the element has now.
   __device__ static std::uint32_t arrive(Counter *counter, std::uint32_t n = 1) {
@@ -394,11 +414,12 @@ public:
 
   //===-- every role that walks the tasks -----------------------------------------------------------------------===//
 
-  /// The next task, once it is there.
+  /// The next task, once it is there; the same again.
   __device__ __forceinline__ Task &next_task() {
     tasks.await();
-    return block->tasks[tasks.at.slot];
+    return task();
   }
+  __device__ __forceinline__ Task &task() const { return block->tasks[tasks.at.slot]; }
 
   //===-- compute: runs tasks -----------------------------------------------------------------------------------===//
 

@@ -264,6 +264,7 @@ private:
       call(
           g, made.attend, {sizes.tokens, model.kvHeads, splits},
           [&](Protocol &p) {
+            waitForStream(p, way, layer, floordiv(p[0], way.tokens));
             p.wait(projected, elementOf({layer, floordiv(p[0], way.tokens), p[1]}));
             p.notify(attended, {layer, p[0], p[1]});
           },
@@ -349,6 +350,8 @@ private:
     call(
         g, made.down, w + "down", tiles, layers, layer,
         [&](Protocol &p, Index tile, Index piece) {
+          if (way.streams)
+            after("added1")(p, tile, piece);
           p.wait(activated, elementOf({layer, tile, piece}));
         },
         then("added2"));

@@ -119,6 +119,15 @@ std::optional<EarlyRows::Tensor> findWriters(const GraphCode &graph, const Strea
   }
   for (unsigned k : tensor.writers)
     ++(repeatOf(s.calls[k]) ? tensor.count.perRepeat : tensor.count.constant);
+  ir::CallOp writer = s.calls[tensor.writers[0]];
+  ir::DeviceOp device = ir::calleeOf(writer);
+  for (auto store : device.getBody().front().getOps<ir::StoreOp>())
+    if (writer.getArgs()[cast<BlockArgument>(store.getMemory()).getArgNumber()] == s.memories[memory] &&
+        !writer.isRagged())
+      if (auto c = coordinateTimes(device, store.getOffsets()[0], store.getSizes()[0])) {
+        tensor.tiles = writer.getGrid()[*c];
+        tensor.tileRows = store.getSizes()[0];
+      }
   return tensor;
 }
 
@@ -455,6 +464,34 @@ std::string EarlyRows::code(const GraphCode &graph, const Tensor &tensor, Genera
 std::string EarlyRows::iterations(const GraphCode &graph, const Tensor &tensor) const {
   ir::RepeatOp repeat = tensor.repeat;
   return "evt::most(" + graph.expression(repeat.getExtent()) + ", 0)";
+}
+
+std::string EarlyRows::bytes(const GraphCode &graph, unsigned memory) const {
+  const Tensor &tensor = tensors.at(memory);
+  auto type = cast<MemRefType>(graph.signature.memories[memory].getType());
+  std::string text = num(type.getElementTypeBitWidth() / 8);
+  for (unsigned d = 0; d < type.getRank(); ++d) {
+    std::string extent = "m" + num(memory) + ".dims[" + num(d) + "]";
+    if (d == 0 && tensor.tiles)
+      extent = "evt::least(" + extent + ", (" + graph.expression(tensor.tiles) + ") * " + num(tensor.tileRows) + ")";
+    text += " * " + extent;
+  }
+  return text;
+}
+
+nlohmann::ordered_json EarlyRows::bytesExpression(const GraphCode &graph, unsigned memory) const {
+  using json = nlohmann::ordered_json;
+  const Tensor &tensor = tensors.at(memory);
+  auto type = cast<MemRefType>(graph.signature.memories[memory].getType());
+  json bytes = type.getElementTypeBitWidth() / 8;
+  for (unsigned d = 0; d < type.getRank(); ++d) {
+    json extent = graph.memoryDimExpression(memory, d);
+    if (d == 0 && tensor.tiles)
+      extent =
+          json::array({"min", extent, json::array({"*", tensor.tileRows, graph.manifestExpression(tensor.tiles)})});
+    bytes = json::array({"*", bytes, extent});
+  }
+  return bytes;
 }
 
 std::string EarlyRows::written(const GraphCode &graph, unsigned call, unsigned memory) const {

@@ -43,6 +43,8 @@ struct EarlyRows {
     std::vector<unsigned> writers; // calls, in program order
     ir::RepeatOp repeat;           // around those that are in one
     Generation count;              // of all generations
+    mlir::Value tiles;             // of `tileRows` rows, all that are written; none: as many rows as there are
+    int64_t tileRows = 0;
   };
   std::map<unsigned, Tensor> tensors;
 
@@ -84,6 +86,9 @@ struct EarlyRows {
   // As C++ over P and a call's coordinates:
   std::string code(const GraphCode &graph, const Tensor &tensor, Generation generation) const;
   std::string iterations(const GraphCode &graph, const Tensor &tensor) const;
+  /// What a place takes: a launch without early tasks has none. For the manifest, too.
+  std::string bytes(const GraphCode &graph, unsigned memory) const;
+  nlohmann::ordered_json bytesExpression(const GraphCode &graph, unsigned memory) const;
   /// Where a call writes a memory early, an evt::EarlyWrite.
   std::string written(const GraphCode &graph, unsigned call, unsigned memory) const;
   /// Waits for what is borrowed, through `use`, by the lanes of a warp.

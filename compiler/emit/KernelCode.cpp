@@ -138,12 +138,8 @@ void emitProgram(const GraphCode &graph, const EarlyRows &early, CodeWriter &out
     out.line("[[maybe_unused]] const Program &P = *this;");
     out.line("if (!dynamic) {");
     for (auto &[m, tensor] : early.tensors) {
-      auto type = cast<MemRefType>(s.memories[m].getType());
-      std::string bytes = num(type.getElementTypeBitWidth() / 8);
-      for (unsigned d = 0; d < type.getRank(); ++d)
-        bytes += " * m" + num(m) + ".dims[" + num(d) + "]";
-      out.line("if ((", early.code(graph, tensor, tensor.count), ") % 3) evt::Worker::clear(y", m, ".place[0], ", bytes,
-               ");");
+      out.line("if ((", early.code(graph, tensor, tensor.count), ") % 3) evt::Worker::clear(y", m, ".place[0], ",
+               early.bytes(graph, m), ");");
     }
     out.line("}");
   }

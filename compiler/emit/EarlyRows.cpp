@@ -377,22 +377,28 @@ EarlyRows::EarlyRows(const GraphCode &graph, const StreamPlan &plan)
     : readers(graph.signature.calls.size()), hinted(graph.signature.events.size()) {
   // A part of K has an event of its own, which has come most of the time when it is asked for; early rows would only be
   // more work (2 % of a step of Qwen3-8B). But it may be what is missing in the order of everything else.
-  std::string why;
-  for (bool withParts : {false, true}) {
-    assemble(graph, plan, withParts);
-    if (tensors.empty())
-      continue;
-    why = earlyRefusal(graph, *this);
-    if (why.empty())
-      return;
-    for (Reader &reader : readers)
-      if (!reader.memories.empty()) {
-        reader = Reader();
-        reader.why = why;
-      }
-    tensors.clear();
-    hinted.assign(hinted.size(), false);
-  }
+  bool hasParts = false;
+  for (unsigned k = 0; k < plan.calls.size(); ++k)
+    hasParts |= plan.calls[k].form == TaskForm::streamed && waitsForPart(graph, plan, k);
+  if (!assembleProved(graph, plan, false) && hasParts)
+    assembleProved(graph, plan, true);
+}
+
+bool EarlyRows::assembleProved(const GraphCode &graph, const StreamPlan &plan, bool withParts) {
+  assemble(graph, plan, withParts);
+  if (tensors.empty())
+    return false;
+  std::string why = earlyRefusal(graph, *this);
+  if (why.empty())
+    return true;
+  for (Reader &reader : readers)
+    if (!reader.memories.empty()) {
+      reader = Reader();
+      reader.why = why;
+    }
+  tensors.clear();
+  hinted.assign(hinted.size(), false);
+  return false;
 }
 
 void EarlyRows::assemble(const GraphCode &graph, const StreamPlan &plan, bool withParts) {
@@ -466,32 +472,21 @@ std::string EarlyRows::iterations(const GraphCode &graph, const Tensor &tensor) 
   return "evt::most(" + graph.expression(repeat.getExtent()) + ", 0)";
 }
 
-std::string EarlyRows::bytes(const GraphCode &graph, unsigned memory) const {
+std::string EarlyRows::rows(const GraphCode &graph, unsigned memory) const {
   const Tensor &tensor = tensors.at(memory);
-  auto type = cast<MemRefType>(graph.signature.memories[memory].getType());
-  std::string text = num(type.getElementTypeBitWidth() / 8);
-  for (unsigned d = 0; d < type.getRank(); ++d) {
-    std::string extent = "m" + num(memory) + ".dims[" + num(d) + "]";
-    if (d == 0 && tensor.tiles)
-      extent = "evt::least(" + extent + ", (" + graph.expression(tensor.tiles) + ") * " + num(tensor.tileRows) + ")";
-    text += " * " + extent;
-  }
-  return text;
+  std::string all = "m" + num(memory) + ".dims[0]";
+  if (!tensor.tiles)
+    return all;
+  return "evt::least(" + all + ", (" + graph.expression(tensor.tiles) + ") * " + num(tensor.tileRows) + ")";
 }
 
-nlohmann::ordered_json EarlyRows::bytesExpression(const GraphCode &graph, unsigned memory) const {
+nlohmann::ordered_json EarlyRows::rowsExpression(const GraphCode &graph, unsigned memory) const {
   using json = nlohmann::ordered_json;
   const Tensor &tensor = tensors.at(memory);
-  auto type = cast<MemRefType>(graph.signature.memories[memory].getType());
-  json bytes = type.getElementTypeBitWidth() / 8;
-  for (unsigned d = 0; d < type.getRank(); ++d) {
-    json extent = graph.memoryDimExpression(memory, d);
-    if (d == 0 && tensor.tiles)
-      extent =
-          json::array({"min", extent, json::array({"*", tensor.tileRows, graph.manifestExpression(tensor.tiles)})});
-    bytes = json::array({"*", bytes, extent});
-  }
-  return bytes;
+  json all = graph.memoryDimExpression(memory, 0);
+  if (!tensor.tiles)
+    return all;
+  return json::array({"min", all, json::array({"*", tensor.tileRows, graph.manifestExpression(tensor.tiles)})});
 }
 
 std::string EarlyRows::written(const GraphCode &graph, unsigned call, unsigned memory) const {

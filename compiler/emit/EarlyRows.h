@@ -86,9 +86,9 @@ struct EarlyRows {
   // As C++ over P and a call's coordinates:
   std::string code(const GraphCode &graph, const Tensor &tensor, Generation generation) const;
   std::string iterations(const GraphCode &graph, const Tensor &tensor) const;
-  /// What a place takes: a launch without early tasks has none. For the manifest, too.
-  std::string bytes(const GraphCode &graph, unsigned memory) const;
-  nlohmann::ordered_json bytesExpression(const GraphCode &graph, unsigned memory) const;
+  /// The first extent of a memory's places: a launch without early tasks has none. For the manifest, too.
+  std::string rows(const GraphCode &graph, unsigned memory) const;
+  nlohmann::ordered_json rowsExpression(const GraphCode &graph, unsigned memory) const;
   /// Where a call writes a memory early, an evt::EarlyWrite.
   std::string written(const GraphCode &graph, unsigned call, unsigned memory) const;
   /// Waits for what is borrowed, through `use`, by the lanes of a warp.
@@ -99,6 +99,8 @@ struct EarlyRows {
 private:
   /// Who may read early, if it is right; `withParts`: those, too, that wait for a part of their sum alone.
   void assemble(const GraphCode &graph, const StreamPlan &plan, bool withParts);
+  /// The same, or nobody if it is not, and why; whether there is somebody.
+  bool assembleProved(const GraphCode &graph, const StreamPlan &plan, bool withParts);
 };
 
 /// Why the order of the program does not follow from what its tasks acquire when rows are read early; empty if it does.

@@ -138,8 +138,12 @@ void emitProgram(const GraphCode &graph, const EarlyRows &early, CodeWriter &out
     out.line("[[maybe_unused]] const Program &P = *this;");
     out.line("if (!dynamic) {");
     for (auto &[m, tensor] : early.tensors) {
-      out.line("if ((", early.code(graph, tensor, tensor.count), ") % 3) evt::Worker::clear(y", m, ".place[0], ",
-               early.bytes(graph, m), ");");
+      auto type = cast<MemRefType>(s.memories[m].getType());
+      std::string bytes = num(type.getElementTypeBitWidth() / 8) + " * " + early.rows(graph, m);
+      for (unsigned d = 1; d < type.getRank(); ++d)
+        bytes += " * m" + num(m) + ".dims[" + num(d) + "]";
+      out.line("if ((", early.code(graph, tensor, tensor.count), ") % 3) evt::Worker::clear(y", m, ".place[0], ", bytes,
+               ");");
     }
     out.line("}");
   }

@@ -253,8 +253,12 @@ void stateEarly(nlohmann::ordered_json &manifest, const GraphCode &graph, const 
     manifest["regions"].push_back(json{{"name", name}, {"kind", kind}, {"bytes", bytes}, {"zero", true}});
   };
   for (auto &[m, tensor] : early.tensors) {
+    auto type = cast<MemRefType>(s.memories[m].getType());
+    std::vector<json> factors{type.getElementTypeBitWidth() / 8, early.rowsExpression(graph, m)};
+    for (unsigned d = 1; d < type.getRank(); ++d)
+      factors.push_back(graph.memoryDimExpression(m, d));
     for (int place = 0; place < 3; ++place)
-      add(s.memoryName(m), "early", early.bytesExpression(graph, m));
+      add(s.memoryName(m), "early", product(factors));
   }
   for (unsigned e = 0; e < early.hinted.size(); ++e)
     if (early.hinted[e]) {

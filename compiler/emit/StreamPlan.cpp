@@ -1,11 +1,10 @@
 #include "FeedCode.h"
 #include "FragmentCode.h"
 #include "StreamCode.h"
-
 #include "TileCode.h"
 #include "TiledCode.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;

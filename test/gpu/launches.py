@@ -150,9 +150,16 @@ def on_a_stream(checks, driver, program):
     checks.expect("two streams at once", rows.correct() and there.correct())
 
 
+def lacks(driver, function, what):
+    """Whether the driver is without a function; says what is skipped then."""
+    if driver.has(function):
+        return False
+    print(f"skipped {what}")
+    return True
+
+
 def in_a_graph(checks, driver, program):
-    if not driver.has("cuStreamBeginCapture_v2"):
-        print("skipped a graph: the driver has no captures")
+    if lacks(driver, "cuStreamBeginCapture_v2", "a graph: the driver has no captures"):
         return
     stream = driver.stream()
     rows = Rows(driver, stream, 64)
@@ -172,8 +179,7 @@ def in_a_graph(checks, driver, program):
 
 
 def in_parts(checks, driver, program):
-    if not driver.has("cuLaunchCooperativeKernel"):
-        print("skipped parts of a graph: the driver is a fake one, whose kernels know of no parts")
+    if lacks(driver, "cuLaunchCooperativeKernel", "parts of a graph: the driver is a fake one, whose kernels know of no parts"):
         return
     stream = driver.stream()
     rows = Rows(driver, stream, 300)

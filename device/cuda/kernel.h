@@ -290,7 +290,7 @@ template <class Kernel, class Program, class Launch> struct Block {
     }
     if (w.any(stop))
       return false;
-    flip_rows(rows, Kernel::open(w, P, task, rows, stream.kept[task.key % kept_keys]));
+    arrange_rows(rows, Kernel::open(w, P, task, rows, stream.kept[task.key % kept_keys]));
     return true;
   }
 

@@ -202,10 +202,16 @@ struct Reading {
   }
 };
 
-template <int Count> __device__ __forceinline__ void flip_rows(uint4 (&rows)[Count], std::uint32_t flip) {
+/// Rows as they are multiplied: flipped back, and a piece as the tensor core takes it from four registers that follow
+/// each other, of which the first and third are of rows 0 to 7, the others of rows 8 to 15. Those are the same rows
+/// once more, with the other columns of the piece (see `multiply`).
+template <int Count> __device__ __forceinline__ void arrange_rows(uint4 (&rows)[Count], std::uint32_t flip) {
 #pragma unroll
-  for (uint4 &piece : rows)
-    piece = {piece.x ^ flip, piece.y ^ flip, piece.z ^ flip, piece.w ^ flip};
+  for (uint4 &piece : rows) {
+    piece.x ^= flip;
+    piece.w ^= flip;
+    ptx::swap_flipped(piece.y, piece.z, flip);
+  }
 }
 
 /// A memory as readers of a generation see it: a place has its layout. There is none before the first generation.
@@ -245,12 +251,15 @@ __device__ __forceinline__ std::uint32_t read_rows(bool is_early, uint4 (&rows)[
 
 /// sums[f] = this warp's share of rows times fragment f of weights, along `Steps` stages of `Blocks` pieces each. The
 /// pieces of a stage are read while those of the one before are multiplied; a stage is given back when its pieces have
-/// been used. Columns of a piece are summed by two chains of products, or by one where rows leave no registers for
-/// more.
+/// been used.
+///
+/// A tensor core multiplies 16 rows, of which there are 8. Rows 8 to 15 stand for the same ones with the second half of
+/// a piece's columns, so both halves are multiplied from the registers in which the rows are: the first half of the
+/// weights gives its sums in rows 0 to 7 of one product, the second in rows 8 to 15 of the other. Nobody looks at what
+/// else there is.
 template <int Steps, int Blocks, int Fragments, bool Bfloat16>
 __device__ __forceinline__ void multiply(Ring &ring, const uint4 (&rows)[Steps * Blocks], float (&sums)[Fragments][2]) {
-  constexpr int chains = Steps * Blocks > 16 ? 1 : 2;
-  float part[chains][Fragments][4] = {};
+  float part[2][Fragments][4] = {};
   const int number = ptx::kept_thread(), first = number / 32 * Blocks * 32 + packed_piece(number % 32);
   ring.oldest = ring.at; // nothing is kept from task to task
   uint4 piece[2][Blocks];
@@ -268,11 +277,11 @@ __device__ __forceinline__ void multiply(Ring &ring, const uint4 (&rows)[Steps *
       for (int b = 0; b < Blocks; ++b) {
         const uint4 w = piece[(n - 1) % 2][b], a = rows[s * Blocks + b];
         if constexpr (Bfloat16) {
-          ptx::mma_bf16(part[0][f], a.x, 0, a.y, 0, w.x, w.y);
-          ptx::mma_bf16(part[chains - 1][f], a.z, 0, a.w, 0, w.z, w.w);
+          ptx::mma_bf16(part[0][f], a.x, a.y, a.z, a.w, w.x, w.y);
+          ptx::mma_bf16(part[1][f], a.x, a.y, a.z, a.w, w.z, w.w);
         } else {
-          ptx::mma_f16(part[0][f], a.x, 0, a.y, 0, w.x, w.y);
-          ptx::mma_f16(part[chains - 1][f], a.z, 0, a.w, 0, w.z, w.w);
+          ptx::mma_f16(part[0][f], a.x, a.y, a.z, a.w, w.x, w.y);
+          ptx::mma_f16(part[1][f], a.x, a.y, a.z, a.w, w.z, w.w);
         }
       }
       ring.release(); // its products were issued, so its loads are over
@@ -280,12 +289,8 @@ __device__ __forceinline__ void multiply(Ring &ring, const uint4 (&rows)[Steps *
   }
 #pragma unroll
   for (int f = 0; f < Fragments; ++f) {
-    sums[f][0] = part[0][f][0];
-    sums[f][1] = part[0][f][1];
-    if constexpr (chains > 1) {
-      sums[f][0] += part[1][f][0];
-      sums[f][1] += part[1][f][1];
-    }
+    sums[f][0] = part[0][f][0] + part[1][f][2];
+    sums[f][1] = part[0][f][1] + part[1][f][3];
   }
 }
 

@@ -537,9 +537,8 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
     auto yes = [](bool b) { return b ? "true" : "false"; };
     std::string uses = isMixed ? std::string(", ") + yes(variant.streams) + ", " + yes(variant.tiles) : "";
     std::string threads = std::string("evt::block_threads(") + yes(variant.streams) + ")";
-    out.line("static_assert(", threads, " == ", made.threads, " && Code<EVT_STATIC", uses,
-             ">::Kernel::layout.padding() + Code<EVT_STATIC", uses, ">::Kernel::layout.tiles() + ", tiles,
-             " == ", made.sharedBytes, ");");
+    out.line("static_assert(", threads, " == ", made.threads, " && Code<EVT_STATIC", uses, ">::Kernel::layout.bytes(",
+             tiles, ") == ", made.sharedBytes, ");");
     for (auto [name, constant] :
          {std::pair("static", "EVT_STATIC"), {"ticket", "EVT_TICKET"}, {"dynamic", "EVT_DYNAMIC"}}) {
       if (StringRef(name) == "dynamic" && !hasDynamic)

@@ -40,7 +40,7 @@ SharedMemory::SharedMemory(const ir::Signature &signature, const StreamPlan &str
   if (variant.streams) {
     stageBytes = streams.stageBytes();
     fragments = streams.fragments();
-    int64_t room = all - tiles - tileBytes - sumsBytes();
+    int64_t room = all - tileBytes - std::max(tiles, sumsBytes());
     slots = std::min(room, mostRingBytes) / stageBytes;
     if (slots < 4)
       why = num(room) + " bytes of a block's shared memory for weights, required at least " + num(4 * stageBytes);
@@ -51,7 +51,7 @@ SharedMemory::SharedMemory(const ir::Signature &signature, const StreamPlan &str
 int64_t SharedMemory::sumsBytes() const { return 4 * 8 * fragments * 256; }
 
 int64_t SharedMemory::bytes() const {
-  return (tileSlots ? tileAlignment : 0) + tileBytes + slots * stageBytes + (slots ? sumsBytes() : 0) + tiles;
+  return (tileSlots ? tileAlignment : 0) + tileBytes + slots * stageBytes + std::max(tiles, slots ? sumsBytes() : 0);
 }
 
 std::string SharedMemory::text() const {

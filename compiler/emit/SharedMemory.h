@@ -7,8 +7,8 @@
 
 namespace evt::emit {
 
-/// From its beginning: the ring of tiles, the ring of weights with the sums of its products, and the tiles of tasks
-/// that do neither. Beside it, as static shared memory, is what a block knows of a launch.
+/// From its beginning: the ring of tiles, the ring of weights, and a place for the sums of its products or the tiles of
+/// tasks that do neither. Beside it, as static shared memory, is what a block knows of a launch.
 struct SharedMemory {
   /// Of one kernel. Tasks that neither stream nor multiply tiles have `tiles` bytes; the rings get the rest. Not enough
   /// room is said in `why`.

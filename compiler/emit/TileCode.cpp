@@ -521,8 +521,8 @@ private:
       out.line(partsNames[op], ".ahead();");
     }
     const bool onFragments = isOnFragments(op);
-    const int64_t room =
-        onFragments ? 8 * rows * (columns + 4 + columns / 2) : 8 * rows * (columns + 4) + rows * (2 * columns + 3);
+    const int64_t room = onFragments ? 8 * rows * (columns + 4) + rows * columns / 2
+                                     : 8 * rows * (columns + 4) + rows * (2 * columns + 3);
     const int64_t outside = bytes;
     std::string scratch = newBuffer(RankedTensorType::get({room}, Float32Type::get(op.getContext())));
     out.line("static_assert(evt::tile::parts_scratch<", rows, ", ", columns, ", ", cppType(cache.getElementType()),

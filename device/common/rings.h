@@ -129,6 +129,12 @@ template <class Sync> struct ResultRing {
     Sync::arrive_once(full[at.slot]);
     at.advance(slots);
   }
+  /// Producer: waits until every result has been taken. Where results are is its own then, until it puts the next.
+  EVT_INLINE void await_taken(int slots) const {
+    Cursor each = at;
+    for (int i = 0; i < slots; ++i, each.advance(slots))
+      Sync::wait(empty[each.slot], each.round ^ 1);
+  }
   EVT_INLINE void begin_take() { Sync::wait(full[at.slot], at.round); }
   EVT_INLINE void end_take() { Sync::arrive_once(empty[at.slot]); }
 };

@@ -185,8 +185,12 @@ private:
         ring.say_done();
       }
       ring.leave();
-      if (!item.stages)
+      if (!item.stages) { // it may use the memory of results
+        results.await_taken(result_slots);
+        for (int slot = 0; slot < result_slots; ++slot)
+          sums[(size_t)(slot * computers + me)] = -1;
         continue;
+      }
       int sum = 0;
       for (int s = 0; s < item.stages && !failed; ++s) {
         dawdle(mine);

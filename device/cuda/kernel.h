@@ -25,7 +25,8 @@
 namespace evt {
 
 /// Where things are in a block's dynamic shared memory, which the emitter has counted: the ring of tiles for the tensor
-/// cores, the ring of weights, the sums on their way to the epilogue, then the tiles of other tasks.
+/// cores, the ring of weights, then the sums on their way to the epilogue, or the tiles of other tasks: compute has one
+/// or the other, and runs no such task before all sums have been taken.
 struct SharedLayout {
   int slots, stage_bytes, in_flight; // of the ring; 0 slots if nothing streams
   int fragments;                     // of the largest product
@@ -41,7 +42,11 @@ struct SharedLayout {
   __host__ __device__ constexpr int sums_bytes() const {
     return slots ? Results::slots * compute_warps * fragments * 256 : 0;
   }
-  __host__ __device__ constexpr int tiles() const { return tile_bytes + ring_bytes() + sums_bytes(); }
+  __host__ __device__ constexpr int tiles() const { return tile_bytes + ring_bytes(); }
+  /// Of all, with so many for the tiles of other tasks.
+  __host__ __device__ constexpr int bytes(int of_tiles) const {
+    return padding() + tiles() + (of_tiles > sums_bytes() ? of_tiles : sums_bytes());
+  }
   /// What loaders can feed attention through: where they stream, too, they have no registers for it.
   __host__ __device__ constexpr TileStages tile_stages() const {
     return slots ? TileStages{} : TileStages{tile_slots, least_tile_bytes};
@@ -234,6 +239,8 @@ template <class Kernel, class Program, class Launch> struct Block {
       }
       if (w.leads())
         w.tasks.say_begun(); // nobody waits for this one's events: it lets control go on
+      if constexpr (streams)
+        results.await_taken(Results::slots);
       if constexpr (Kernel::feeds_stages) {
         w.fed_stages = w.task().feed.stages;
         w.fed_from = ring.at;

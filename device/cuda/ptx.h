@@ -205,8 +205,8 @@ struct Sync {
   }
 };
 
-/// Two words trade places, each with the bits of `flip` turned. They trade registers, too: a compiler that knew this for
-/// an exchange would have each stay where it is, and move it wherever four of them must follow each other.
+/// Two words trade places, each with the bits of `flip` turned. They trade registers, too: a compiler that knew this
+/// for an exchange would have each stay where it is, and move it wherever four of them must follow each other.
 __device__ __forceinline__ void swap_flipped(std::uint32_t &a, std::uint32_t &b, std::uint32_t flip) {
   asm("{ .reg .b32 both;\n"
       "xor.b32 both, %0, %1;\n"

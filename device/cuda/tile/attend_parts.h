@@ -20,7 +20,8 @@ struct PartsAt {
 
 /// Floats of scratch memory. The emitter counts the same, and asserts it.
 template <std::int64_t R, std::int64_t D, class T> constexpr int parts_scratch() {
-  return on_fragments<R, D, T>() ? 8 * (int)R * ((int)D + 4 + (int)D / 2) : (int)(8 * R * (D + 4) + R * (2 * D + 3));
+  return on_fragments<R, D, T>() ? 8 * (int)R * ((int)D + 4) + (int)(R * D) / 2
+                                 : (int)(8 * R * (D + 4) + R * (2 * D + 3));
 }
 
 namespace detail {
@@ -84,15 +85,23 @@ public:
       return;
     }
     const int thread = Worker::kept_lane(), lane = thread % 32, g = lane / 4, c = lane % 4;
-    // A lane's part of the query waits in scratch memory between blocks, where it takes no registers.
-    const std::uint32_t own = ptx::shared_address(scratch + 8 * rows * Blocks::Softmax::room) +
-                              16 * (thread / 32 * key_pieces * rows * 4 + g % rows * 4 + c);
-    if (g < rows)
-      query_rows(query, g, c, own);
+    // All that comes from memory is asked for before any of it is waited for. The query waits in scratch memory, where
+    // it takes no registers, its pieces as lanes read them.
+    uint4 own[query_each];
+#pragma unroll
+    for (int e = 0; e < query_each; ++e)
+      own[e] = query_piece(query, thread + e * Worker::lanes());
     if (!is_fed)
       blocks.rest();
     const float scale = g < rows ? detail::scale_of<columns>(query, query_squares, squares, g) : 0.0f;
-    const auto piece = [&](int i) { return g < rows ? ptx::load_shared(own + 64 * rows * i) : uint4{0, 0, 0, 0}; };
+    const std::uint32_t shared = ptx::shared_address(scratch + 8 * rows * Blocks::Softmax::room);
+#pragma unroll
+    for (int e = 0; e < query_each; ++e)
+      if (thread + e * Worker::lanes() < query_pieces)
+        ptx::store_shared(shared + 16 * (thread + e * Worker::lanes()), own[e]);
+    Worker::sync();
+    const std::uint32_t at_row = shared + 16 * (4 * (g % rows) + c);
+    const auto piece = [&](int i) { return g < rows ? ptx::load_shared(at_row + 64 * rows * i) : uint4{0, 0, 0, 0}; };
     const std::int64_t first = into.first();
     const auto store = [&](int part, int row, int column, float m, float sum, float2 value) {
       const std::int64_t at = (first + part) * rows + row;
@@ -116,34 +125,26 @@ private:
   Blocks blocks;
   const bool is_fed;
 
-  /// Pieces of row g to `own` on.
-  __device__ __forceinline__ void query_rows(const QueryRows<T> &query, int g, int c, std::uint32_t own) const {
+  static constexpr int query_pieces = rows * columns / 8; // of 8 columns
+  static constexpr int query_each = (query_pieces + Worker::lanes() - 1) / Worker::lanes();
+
+  /// Piece n: rows by rows, then by 32 columns.
+  __device__ __forceinline__ uint4 query_piece(const QueryRows<T> &query, int n) const {
+    if (n >= query_pieces)
+      return {0, 0, 0, 0};
     const Memory<T, 2> &m = query.memory;
+    const std::int64_t column = query.column + n / 4 % rows * columns + n / (4 * rows) * 32 + n % 4 * 8;
     const bool inside =
         query.token >= 0 && query.token < m.dims[0] && query.column >= 0 && query.column + rows * columns <= m.dims[1];
-    const T *row = m.data + query.token * m.dims[1] + query.column + g * columns + 8 * c;
-    if (inside && reinterpret_cast<std::uintptr_t>(row) % 16 == 0) {
-      uint4 q[key_pieces];
+    const T *from = m.data + query.token * m.dims[1] + column;
+    if (inside && reinterpret_cast<std::uintptr_t>(from) % 16 == 0)
+      return *reinterpret_cast<const uint4 *>(from);
+    std::uint32_t word[4];
 #pragma unroll
-      for (int i = 0; i < key_pieces; ++i)
-        q[i] = *reinterpret_cast<const uint4 *>(row + 32 * i);
-#pragma unroll
-      for (int i = 0; i < key_pieces; ++i)
-        ptx::store_shared(own + 64 * rows * i, q[i]);
-      return;
-    }
-#pragma unroll 1
-    for (int i = 0; i < key_pieces; ++i) {
-      std::uint32_t word[4];
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        auto one = [&](int at) {
-          return detail::element(m, query.token, query.column + g * columns + 32 * i + 8 * c + at);
-        };
-        word[e] = detail::packed<T>(one(2 * e), one(2 * e + 1));
-      }
-      ptx::store_shared(own + 64 * rows * i, {word[0], word[1], word[2], word[3]});
-    }
+    for (int e = 0; e < 4; ++e)
+      word[e] = detail::packed<T>(detail::element(m, query.token, column + 2 * e),
+                                  detail::element(m, query.token, column + 2 * e + 1));
+    return {word[0], word[1], word[2], word[3]};
   }
 };
 

@@ -9,9 +9,10 @@ namespace {
 std::string num(int64_t n) { return std::to_string(n); }
 
 constexpr int64_t sharedBytes = 227 << 10; // of a block, at most
-// What a block knows of a launch, of each event, and of what it streams. The pipeline looks at what nvcc made of it.
-constexpr int64_t ownBytes = 6 << 10, eventBytes = 32, streamBytes = 3 << 9;
-constexpr int64_t mostRingBytes = 192 << 10;
+// What a block knows of a launch, of each event, and of each stage of weights. The pipeline looks at what nvcc made of
+// it.
+constexpr int64_t ownBytes = 6 << 10, eventBytes = 32, slotBytes = 16;
+constexpr int64_t mostRingBytes = 208 << 10;
 constexpr int64_t mostTileSlots = 10, tileAlignment = 1024;
 /// Keys, or values, of attention that loaders feed have no more than these bytes of a stage:
 /// device/cuda/tile/attend_fed.h.
@@ -25,8 +26,6 @@ SharedMemory::SharedMemory(const ir::Signature &signature, const StreamPlan &str
   int64_t all = sharedBytes - ownBytes - (int64_t)signature.events.size() * eventBytes;
   for (Value memory : signature.memories) // where it is, its extents, its number
     all -= 16 + 8 * std::max<int64_t>(cast<MemRefType>(memory.getType()).getRank(), 1);
-  if (variant.streams)
-    all -= streamBytes;
   if (variant.tiles) {
     // Next to a ring of weights it has to do with half of the room.
     int64_t room = (all - tileAlignment - tiles) / (variant.streams ? 2 : 1);
@@ -41,7 +40,7 @@ SharedMemory::SharedMemory(const ir::Signature &signature, const StreamPlan &str
     stageBytes = streams.stageBytes();
     fragments = streams.fragments();
     int64_t room = all - tileBytes - std::max(tiles, sumsBytes());
-    slots = std::min(room, mostRingBytes) / stageBytes;
+    slots = std::min(room, mostRingBytes) / (stageBytes + slotBytes);
     if (slots < 4)
       why = num(room) + " bytes of a block's shared memory for weights, required at least " + num(4 * stageBytes);
   }

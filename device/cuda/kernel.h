@@ -33,7 +33,6 @@ struct SharedLayout {
   // Of the ring of tiles: how many stages it has at most (0 if there are no products of tiles), all its bytes, and
   // those of a stage at least. How large its stages are depends on how many rows a launch has.
   int tile_slots, tile_bytes, least_tile_bytes;
-  static constexpr int most_slots = 64;
   /// What is swizzled by 128 bytes begins at a multiple of 1024. The ring is put there by hand: the alignment that a
   /// kernel asks of its dynamic shared memory is lost where another kernel of the source asks for less.
   static constexpr int tile_alignment = 1024;
@@ -55,19 +54,19 @@ struct SharedLayout {
 };
 
 /// Keys whose row values are kept: more than there can be tasks between their waits and their end.
-inline constexpr int kept_keys = 16;
+inline constexpr int kept_keys = 12;
 static_assert(kept_keys > Results::slots + epilogue_warps);
 
 /// The barriers of a block's rings, and where the loader finds the weights of a task.
-template <int Streams> struct StreamState {
-  std::uint64_t full[SharedLayout::most_slots], empty[SharedLayout::most_slots];
+template <int Streams, int Slots> struct StreamState {
+  std::uint64_t full[Slots], empty[Slots];
   std::uint64_t sums_full[Results::slots], sums_empty[Results::slots];
   const char *feeds[BlockState::slots * Streams];
   float kept[kept_keys][Kept::most * 8]; // row values of the last keys
   Ring ring;                             // for tasks that are fed through it
   std::uint32_t cursors[compute_warps][3];
 };
-template <> struct StreamState<0> {};
+template <int Slots> struct StreamState<0, Slots> {};
 
 /// Runs one block of a launch. `Kernel` is emitted:
 ///   Program                                   a launch, unpacked: constructed from it, one a block, in shared memory
@@ -96,9 +95,8 @@ template <class Kernel, class Program, class Launch> struct Block {
   static constexpr int feeding = streams ? loaders : multiplies ? tile_loaders : 0; // warps that load
   static constexpr bool tells = Kernel::tells;
   static_assert(!tells || loader_first + feeding <= teller_warp);
-  static_assert(layout.slots <= SharedLayout::most_slots);
   static_assert(!streams || rounds_stay_apart(layout.slots, layout.in_flight, loaders));
-  using State = StreamState<streams ? layout.fragments : 0>;
+  using State = StreamState<streams ? layout.fragments : 0, layout.slots>;
   using Tiles = TileBarriers<layout.tile_slots>;
 
   BlockState &block;

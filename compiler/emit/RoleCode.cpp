@@ -36,15 +36,20 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
   out.line("}");
   auto has = [&](TaskForm form) { return [&streams, form](unsigned k) { return streams.calls[k].form == form; }; };
   auto cases = [&](auto isOne, auto text) {
+    std::vector<std::pair<std::string, std::string>> labels; // of what is done: two calls may do the same
     for (unsigned k = 0; k < s.calls.size(); ++k) {
       if (!isOne(k))
         continue;
       std::optional<TaskForm> side = isMixed ? streams.calls[k].side : std::nullopt;
-      const char *guard = side == TaskForm::streamed ? "if constexpr (Streams) "
+      std::string guard = side == TaskForm::streamed ? "if constexpr (Streams) "
                           : side == TaskForm::tiled  ? "if constexpr (Tiles) "
                                                      : "";
-      out.line("case ", k, ": ", guard, text(num(k)), *guard ? " else break;" : "");
+      std::string statement = guard + text(k) + (guard.empty() ? "" : " else break;");
+      auto same = llvm::find_if(labels, [&](const auto &one) { return one.first == statement; });
+      (same == labels.end() ? labels.emplace_back(statement, "") : *same).second += "case " + num(k) + ": ";
     }
+    for (auto &[statement, label] : labels)
+      out.line(label, statement);
   };
   // A function that goes by the task's call.
   auto dispatch = [&](const std::string &head, auto isOne, auto text, const char *otherwise = "") {
@@ -59,8 +64,8 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
   out.line("static __device__ __forceinline__ bool execute(evt::DynamicWorker &w, const Program &P, const evt::Task "
            "&task) {");
   out.line("switch (task.call) {");
-  cases(has(TaskForm::handedOver), [](const std::string &k) { return "return execute_" + k + "(w, P, task);"; });
-  cases(has(TaskForm::tiled), [](const std::string &k) { return "return execute_" + k + "(w, P, task);"; });
+  cases(has(TaskForm::handedOver), [](unsigned k) { return "return execute_" + num(k) + "(w, P, task);"; });
+  cases(has(TaskForm::tiled), [](unsigned k) { return "return execute_" + num(k) + "(w, P, task);"; });
   out.line("}");
   out.line("return false;");
   out.line("}");
@@ -69,32 +74,34 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
         "static __device__ __forceinline__ void feed(evt::DynamicWorker &w, const Program &P, evt::Task &task, "
         "evt::TileRing &ring, evt::TileLoader part) {",
         [&](unsigned k) { return isFed(graph, streams, k); },
-        [](const std::string &k) { return "return feed_" + k + "(w, P, task, ring, part);"; });
+        [](unsigned k) { return "return feed_" + num(k) + "(w, P, task, ring, part);"; });
     dispatch(
         "static __device__ __forceinline__ void tell(evt::DynamicWorker &w, const Program &P, const evt::Task "
         "&task) {",
-        [&](unsigned k) { return told[k]; }, [](const std::string &k) { return "return tell_" + k + "(w, P, task);"; });
+        [&](unsigned k) { return told[k]; }, [](unsigned k) { return "return tell_" + num(k) + "(w, P, task);"; });
   }
   if (feedsStages)
     dispatch("static __device__ __forceinline__ void feed_stages(const Program &P, const evt::Task &task, "
              "evt::tile::StageFeeder &feeder) {",
-             isStaged, [](const std::string &k) { return "return feed_stages_" + k + "(P, task, feeder);"; });
+             isStaged, [](unsigned k) { return "return feed_stages_" + num(k) + "(P, task, feeder);"; });
   if (streams.tiles())
     for (std::string what : {"load_weights", "load_rows"})
       dispatch("static __device__ __forceinline__ void " + what +
                    "(evt::DynamicWorker &w, const Program &P, evt::Task &task, evt::TileRing &ring) {",
                has(TaskForm::tiled),
-               [&](const std::string &k) { return "return " + what + "_" + k + "(w, P, task, ring);"; });
+               [&](unsigned k) { return "return " + what + "_" + num(k) + "(w, P, task, ring);"; });
   if (streams.streams()) {
     dispatch(
         "static EVT_DEVICE bool waits(evt::DynamicWorker &w, const Program &P, const evt::Task &task, int part) {",
         has(TaskForm::streamed),
-        [](const std::string &k) { return "return stream_waits_" + k + "(w, P, task, part);"; }, "return false;");
+        [&](unsigned k) { return "return stream_waits_" + num(streams.calls[k].rowsOf) + "(w, P, task, part);"; },
+        "return false;");
     dispatch(
         "static __device__ __forceinline__ uint32_t open(evt::DynamicWorker &w, const Program &P, const "
         "evt::Task &task, uint4 (&rows)[row_pieces], float *kept) {",
         has(TaskForm::streamed),
-        [](const std::string &k) { return "return stream_open_" + k + "(w, P, task, rows, kept);"; }, "return 0;");
+        [&](unsigned k) { return "return stream_open_" + num(streams.calls[k].rowsOf) + "(w, P, task, rows, kept);"; },
+        "return 0;");
     out.line("static __device__ __forceinline__ void multiply(uint32_t shape, evt::Ring &ring, evt::Results &results, "
              "const uint4 (&rows)[row_pieces]) {");
     out.line("switch (shape) {");
@@ -106,7 +113,7 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
     dispatch("static EVT_DEVICE void finish(evt::DynamicWorker &w, const Program &P, const evt::Task &task, "
              "evt::Results &results, const float *kept) {",
              has(TaskForm::streamed),
-             [](const std::string &k) { return "return finish_" + k + "(w, P, task, results, kept);"; });
+             [](unsigned k) { return "return finish_" + num(k) + "(w, P, task, results, kept);"; });
   }
   out.line("};");
 }

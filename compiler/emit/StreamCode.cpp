@@ -184,21 +184,11 @@ std::string notifyLambda(const GraphCode &graph, const StreamPlan &plan, unsigne
          " } }";
 }
 
-void emitStreamTask(const GraphCode &graph, const StreamPlan &plan, unsigned k, CodeWriter &out) {
+/// What compute does before a task's products, the same for all calls with these rows: its waits, then the rows.
+void emitOpening(const GraphCode &graph, const StreamPlan &plan, unsigned k, CodeWriter &out) {
   const roles::StreamedProduct &product = *plan.calls[k].product;
   ir::CallOp call = graph.signature.calls[k];
   std::string device = call.getCallee().str(), args = argumentList(graph, k), list = graph.coordNames(k);
-  out.line("// ", graph.signature.callName(k));
-  out.line("template <class Use> EVT_FORCED bool task_", k, "(Use &use, const Program &P", graph.coordParams(k), ") {");
-  if (plan.tiles())
-    out.line("if constexpr (!Streams) return true; // it has no tasks");
-  out.line("const char *from[", product.fragments(), "];");
-  out.line("feed_", device, "(from", args, ");");
-  out.line("const int64_t rows_of[] = {", keyList(graph, k, product), "};");
-  out.line("return use.w.template hand_over_stream<", product.stages, ">(", k, ", linear_", k, "(P", list, "), ",
-           plan.shapeOf(k) + 1, ", from, ", product.stageBytes(), ", ", plan.calls[k].rowsOf, ", ",
-           waitsEveryTime(graph, k, product) ? "true" : "false", ", rows_of", list, ");");
-  out.line("}");
   const EarlyRows &early = plan.early;
   const EarlyRows::Reader &reader = early.readers[k];
   bool isEarly = early.isEarly(k);
@@ -246,6 +236,26 @@ void emitStreamTask(const GraphCode &graph, const StreamPlan &plan, unsigned k, 
     out.line("return 0;");
   }
   out.line("}");
+}
+
+void emitStreamTask(const GraphCode &graph, const StreamPlan &plan, unsigned k, CodeWriter &out) {
+  const roles::StreamedProduct &product = *plan.calls[k].product;
+  ir::CallOp call = graph.signature.calls[k];
+  std::string device = call.getCallee().str(), args = argumentList(graph, k), list = graph.coordNames(k);
+  out.line("// ", graph.signature.callName(k));
+  out.line("template <class Use> EVT_FORCED bool task_", k, "(Use &use, const Program &P", graph.coordParams(k), ") {");
+  if (plan.tiles())
+    out.line("if constexpr (!Streams) return true; // it has no tasks");
+  out.line("const char *from[", product.fragments(), "];");
+  out.line("feed_", device, "(from", args, ");");
+  out.line("const int64_t rows_of[] = {", keyList(graph, k, product), "};");
+  out.line("return use.w.template hand_over_stream<", product.stages, ">(", k, ", linear_", k, "(P", list, "), ",
+           plan.shapeOf(k) + 1, ", from, ", product.stageBytes(), ", ", plan.calls[k].rowsOf, ", ",
+           waitsEveryTime(graph, k, product) ? "true" : "false", ", rows_of", list, ");");
+  out.line("}");
+  const EarlyRows &early = plan.early;
+  if (plan.calls[k].rowsOf == k)
+    emitOpening(graph, plan, k, out);
   out.line("EVT_FN void finish_", k,
            "(evt::DynamicWorker &w, const Program &P, const evt::Task &task, evt::Results &results, const float "
            "*kept) {");
@@ -375,7 +385,7 @@ void StreamPlan::shareRows(const GraphCode &graph) {
       continue;
     std::string text = rows.take();
     text = canonical(StringRef(text).split("{").second, graph, k) + canonical(kept.take(), graph, k) +
-           keyList(graph, k, product);
+           keyList(graph, k, product) + "\niterations " + num(graph.iterations(k));
     auto locals = graph.locals(k);
     call.getProtocol().walk([&](ir::WaitOp wait) {
       text += "\nwait " + num(graph.signature.eventOf(wait.getEvent()));

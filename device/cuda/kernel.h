@@ -70,7 +70,7 @@ template <int Slots> struct StreamState<0, Slots> {};
 
 /// Runs one block of a launch. `Kernel` is emitted:
 ///   Program                                   a launch, unpacked: constructed from it, one a block, in shared memory
-///   Program::reset(dynamic)                   by every thread of the last block: zeroes the counters
+///   Program::reset(dynamic)                   by the threads of compute of the last block: zeroes the counters
 ///   Kernel::schedule(worker, program)         by the control warp: hands over every task of this block
 ///   Kernel::execute(worker, program, task)    by all compute threads: runs a task that does not stream; false when the
 ///                                             launch was aborted
@@ -94,6 +94,7 @@ template <class Kernel, class Program, class Launch> struct Block {
   static constexpr bool streams = layout.slots > 0, multiplies = layout.tile_slots > 0;
   static constexpr int feeding = streams ? loaders : multiplies ? tile_loaders : 0; // warps that load
   static constexpr bool tells = Kernel::tells;
+  static constexpr bool loads_with_all_lanes = layout.tile_stages().slots > 0;
   static_assert(!tells || loader_first + feeding <= teller_warp);
   static_assert(!streams || rounds_stay_apart(layout.slots, layout.in_flight, loaders));
   using State = StreamState<streams ? layout.fragments : 0, layout.slots>;
@@ -302,10 +303,8 @@ template <class Kernel, class Program, class Launch> struct Block {
   /// Loader `mine`. Of a ring of weights, every so many stages are its own; of a ring of tiles, a part of each, which
   /// one lane has the copy engine fill, or all lanes do.
   __device__ __forceinline__ void load(int mine) const {
-    constexpr bool feeds = layout.tile_stages().slots > 0;
+    constexpr bool feeds = loads_with_all_lanes;
     const bool leads = threadIdx.x % 32 == 0;
-    if (!feeds && !leads)
-      return;
     [[maybe_unused]] Ring ring{};
     [[maybe_unused]] int turn = mine; // stages until the next of its own
     if constexpr (streams) {
@@ -429,8 +428,12 @@ template <class Kernel, class Program, class Launch> __device__ __forceinline__ 
     if (warp == control_warp)
       roles.control();
     if constexpr (B::feeding > 0)
-      if (warp >= loader_first && warp < loader_first + B::feeding)
+      if (warp >= loader_first && warp < loader_first + B::feeding) {
+        // Lanes that waited for the one that loads would be looked after whenever it waits itself.
+        if (!B::loads_with_all_lanes && threadIdx.x % 32)
+          return;
         roles.load(warp - loader_first);
+      }
     if constexpr (B::streams)
       if (warp >= epilogue_first)
         roles.finish();
@@ -446,10 +449,10 @@ template <class Kernel, class Program, class Launch> __device__ __forceinline__ 
   }
   __syncthreads();
   if (block.last) {
-    if constexpr (Kernel::dynamic)
+    if (Kernel::dynamic && warp < compute_warps)
       w.reset_queue();
     __syncthreads(); // the queue's end is read before it is cleared
-    if (launch.is_last)
+    if (launch.is_last && warp < compute_warps)
       P.reset(Kernel::dynamic);
     else if (threadIdx.x == 0)
       P.control->left = 0;

@@ -461,10 +461,10 @@ public:
 
   //===-- the end -----------------------------------------------------------------------------------------------===//
 
-  /// By every thread of the block: sets memory to zero for the next launch.
+  /// By the threads of compute: sets memory to zero for the next launch.
   template <class T> __device__ static void clear(T *memory, std::int64_t bytes) {
     std::uint32_t *words = reinterpret_cast<std::uint32_t *>(memory);
-    for (std::int64_t i = threadIdx.x; i < bytes / 4; i += blockDim.x)
+    for (std::int64_t i = threadIdx.x; i < bytes / 4; i += compute_threads)
       words[i] = 0;
   }
 

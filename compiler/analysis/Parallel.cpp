@@ -2,8 +2,6 @@
 
 #include "compiler/analysis/Counts.h"
 
-#include <set>
-
 namespace evt {
 
 namespace {
@@ -20,41 +18,44 @@ isl::map possibleEdges(const TaskGraph &graph, const Call &from, const Call &to)
   return result;
 }
 
-std::set<size_t> callsReachedFrom(const TaskGraph &graph, size_t start) {
-  std::set<size_t> reached;
-  std::vector<size_t> open{start};
-  while (!open.empty()) {
-    size_t from = open.back();
-    open.pop_back();
-    for (size_t to = 0; to < graph.calls.size(); ++to)
-      if (!reached.count(to) && !possibleEdges(graph, graph.calls[from], graph.calls[to]).is_empty()) {
-        reached.insert(to);
-        open.push_back(to);
-      }
-  }
+/// For every two calls, whether a chain of edges might lead from the first to the second.
+std::vector<std::vector<bool>> reachedCalls(const TaskGraph &graph) {
+  const size_t count = graph.calls.size();
+  std::vector<std::vector<bool>> reached(count, std::vector<bool>(count));
+  for (size_t from = 0; from < count; ++from)
+    for (size_t to = 0; to < count; ++to)
+      reached[from][to] = !possibleEdges(graph, graph.calls[from], graph.calls[to]).is_empty();
+  for (size_t through = 0; through < count; ++through)
+    for (size_t from = 0; from < count; ++from)
+      for (size_t to = 0; reached[from][through] && to < count; ++to)
+        reached[from][to] = reached[from][to] || reached[through][to];
   return reached;
 }
 
 } // namespace
 
-std::vector<bool> carriedCoordinates(const TaskGraph &graph, int index) {
-  const Call &call = graph.calls[static_cast<size_t>(index)];
-  unsigned dims = call.domain.tuple_dim();
-  std::vector<bool> carried(dims, false);
-  isl::map edges = possibleEdges(graph, call, call);
-  for (unsigned dim = 0; dim < dims; ++dim) {
-    isl::map equal = isl::manage(checked(graph.ctx(), isl_map_equate(edges.copy(), isl_dim_in, static_cast<int>(dim),
-                                                                     isl_dim_out, static_cast<int>(dim))));
-    carried[dim] = equal.is_strict_subset(edges);
-    edges = equal;
+std::vector<std::vector<bool>> carriedCoordinates(const TaskGraph &graph) {
+  const std::vector<std::vector<bool>> reached = reachedCalls(graph);
+  std::vector<std::vector<bool>> all;
+  for (size_t index = 0; index < graph.calls.size(); ++index) {
+    const Call &call = graph.calls[index];
+    unsigned dims = call.domain.tuple_dim();
+    std::vector<bool> &carried = all.emplace_back(dims, false);
+    isl::map edges = possibleEdges(graph, call, call);
+    for (unsigned dim = 0; dim < dims; ++dim) {
+      isl::map equal = isl::manage(checked(graph.ctx(), isl_map_equate(edges.copy(), isl_dim_in, static_cast<int>(dim),
+                                                                       isl_dim_out, static_cast<int>(dim))));
+      carried[dim] = equal.is_strict_subset(edges);
+      edges = equal;
+    }
+    // Inside one iteration a chain through another call cannot come back: edges go forward in program order.
+    bool cycle = false;
+    for (size_t other = 0; other < graph.calls.size(); ++other)
+      cycle |= other != index && reached[index][other] && reached[other][index];
+    for (unsigned dim = 0; cycle && dim < call.iterationDims; ++dim)
+      carried[dim] = true;
   }
-  // Inside one iteration a chain through another call cannot come back: edges go forward in program order.
-  bool cycle = false;
-  for (size_t other : callsReachedFrom(graph, static_cast<size_t>(index)))
-    cycle |= other != static_cast<size_t>(index) && callsReachedFrom(graph, other).count(static_cast<size_t>(index));
-  for (unsigned dim = 0; cycle && dim < call.iterationDims; ++dim)
-    carried[dim] = true;
-  return carried;
+  return all;
 }
 
 bool mayStartReady(const TaskGraph &graph, int index) {

@@ -12,10 +12,10 @@
 
 namespace evt {
 
-/// For each coordinate of the call: whether some edge connects two of its tasks that agree in all coordinates before it
-/// and differ in it. An iteration also counts as carried if a chain of edges through other calls leads from one
+/// For each coordinate of every call: whether some edge connects two of its tasks that agree in all coordinates before
+/// it and differ in it. An iteration also counts as carried if a chain of edges through other calls leads from one
 /// iteration to another. Edges that only some data gives count.
-std::vector<bool> carriedCoordinates(const TaskGraph &graph, int call);
+std::vector<std::vector<bool>> carriedCoordinates(const TaskGraph &graph);
 
 /// Whether some task of the call might have nothing to wait for: no wait, or waits for elements whose count is 0. False
 /// only if that is known.

@@ -49,14 +49,13 @@ LogicalResult analyseSchedules(const Extraction &model, emit::ScheduleFacts &fac
   std::vector<isl::set> shapes; // for which a call has tasks
   for (const Call &call : model.graph.calls)
     shapes.push_back(call.domain.params().intersect(model.graph.context));
-  for (const isl::set &mine : shapes) {
-    auto &apart = facts.apart.emplace_back();
-    for (const isl::set &other : shapes)
-      apart.push_back(mine.intersect(other).is_empty());
-  }
+  facts.apart.assign(shapes.size(), std::vector<bool>(shapes.size()));
+  for (size_t mine = 0; mine < shapes.size(); ++mine)
+    for (size_t other = 0; other <= mine; ++other)
+      facts.apart[mine][other] = facts.apart[other][mine] = shapes[mine].intersect(shapes[other]).is_empty();
+  facts.carried = carriedCoordinates(model.graph);
   for (unsigned k = 0; k < s.calls.size(); ++k) {
     ir::CallOp call = s.calls[k];
-    facts.carried.push_back(carriedCoordinates(model.graph, k));
     facts.mayStartReady.push_back(mayStartReady(model.graph, k));
     auto &triggers = facts.triggers.emplace_back();
     unsigned tail = sharedTail(model.graph, k);

@@ -45,21 +45,28 @@ std::optional<unsigned> coordinateTimes(ir::DeviceOp device, Value v, int64_t fa
   return std::nullopt;
 }
 
+/// How the tasks of a call write a memory, if it is one argument of theirs and stored to once.
+ir::StoreOp onlyStore(const GraphCode &graph, unsigned k, unsigned memory) {
+  ir::CallOp call = graph.signature.calls[k];
+  ir::DeviceOp device = ir::calleeOf(call);
+  ir::StoreOp only;
+  if (llvm::count(call.getArgs(), graph.signature.memories[memory]) != 1)
+    return only;
+  unsigned argument = llvm::find(call.getArgs(), graph.signature.memories[memory]) - call.getArgs().begin();
+  for (auto store : device.getBody().front().getOps<ir::StoreOp>())
+    if (store.getMemory() == device.getBody().getArgument(argument)) {
+      if (only)
+        return {};
+      only = store;
+    }
+  return only;
+}
+
 /// Whether the tasks of a call write the memory box by box, the same ones in every iteration, in words that a place can
 /// have.
 bool writesInWords(const GraphCode &graph, unsigned k, unsigned memory) {
-  ir::CallOp call = graph.signature.calls[k];
-  ir::DeviceOp device = ir::calleeOf(call);
-  if (llvm::count(call.getArgs(), graph.signature.memories[memory]) != 1)
-    return false;
-  unsigned argument = llvm::find(call.getArgs(), graph.signature.memories[memory]) - call.getArgs().begin();
-  ir::StoreOp store;
-  for (auto s : device.getBody().front().getOps<ir::StoreOp>())
-    if (s.getMemory() == device.getBody().getArgument(argument)) {
-      if (store)
-        return false;
-      store = s;
-    }
+  ir::DeviceOp device = ir::calleeOf(graph.signature.calls[k]);
+  ir::StoreOp store = onlyStore(graph, k, memory);
   if (!store || store.getTable())
     return false;
   auto type = cast<MemRefType>(graph.signature.memories[memory].getType());
@@ -120,14 +127,12 @@ std::optional<EarlyRows::Tensor> findWriters(const GraphCode &graph, const Strea
   for (unsigned k : tensor.writers)
     ++(repeatOf(s.calls[k]) ? tensor.count.perRepeat : tensor.count.constant);
   ir::CallOp writer = s.calls[tensor.writers[0]];
-  ir::DeviceOp device = ir::calleeOf(writer);
-  for (auto store : device.getBody().front().getOps<ir::StoreOp>())
-    if (writer.getArgs()[cast<BlockArgument>(store.getMemory()).getArgNumber()] == s.memories[memory] &&
-        !writer.isRagged())
-      if (auto c = coordinateTimes(device, store.getOffsets()[0], store.getSizes()[0])) {
-        tensor.tiles = writer.getGrid()[*c];
-        tensor.tileRows = store.getSizes()[0];
-      }
+  ir::StoreOp store = onlyStore(graph, tensor.writers[0], memory);
+  auto rows = coordinateTimes(ir::calleeOf(writer), store.getOffsets()[0], store.getSizes()[0]);
+  if (rows && !writer.isRagged()) {
+    tensor.tiles = writer.getGrid()[*rows];
+    tensor.tileRows = store.getSizes()[0];
+  }
   return tensor;
 }
 
@@ -251,17 +256,13 @@ std::optional<EarlyRows::Borrowed> writersOf(const GraphCode &graph, const Strea
     }
     // Coordinates of boxes of the same rows correspond.
     ir::CallOp writer = s.calls[w];
-    ir::DeviceOp device = ir::calleeOf(writer);
     borrowed.at.assign(writer.getNumCoords(), EarlyRows::every);
-    for (auto store : device.getBody().front().getOps<ir::StoreOp>()) {
-      if (writer.getArgs()[cast<BlockArgument>(store.getMemory()).getArgNumber()] != s.memories[memory])
-        continue;
-      for (auto [d, offset] : llvm::enumerate(store.getOffsets())) {
-        auto theirs = coordinateTimes(device, offset, store.getSizes()[d]);
-        auto mine = coordinateTimes(ir::calleeOf(call), rows.getOffsets()[d], rows.getSizes()[d]);
-        if (theirs && mine && store.getSizes()[d] == rows.getSizes()[d])
-          borrowed.at[*theirs] = "c" + num(*mine);
-      }
+    ir::StoreOp store = onlyStore(graph, w, memory);
+    for (auto [d, offset] : llvm::enumerate(store.getOffsets())) {
+      auto theirs = coordinateTimes(ir::calleeOf(writer), offset, store.getSizes()[d]);
+      auto mine = coordinateTimes(ir::calleeOf(call), rows.getOffsets()[d], rows.getSizes()[d]);
+      if (theirs && mine && store.getSizes()[d] == rows.getSizes()[d])
+        borrowed.at[*theirs] = "c" + num(*mine);
     }
     if (plan.calls[w].form == TaskForm::onCompletion)
       return completersOf(graph, w, borrowed);

@@ -97,7 +97,7 @@ public:
     }
   }
 
-  /// After the launch, by every thread of the last block to leave: the places that were used.
+  /// After the launch, by the threads of compute of the last block to leave: the places that were used.
   __device__ void reset_queue() {
     const std::uint64_t used = control->tail;
     for (std::uint64_t i = threadIdx.x; i < used && i < capacity; i += compute_threads)

@@ -184,17 +184,6 @@ std::optional<Reads> readsOf(const GraphCode &graph, const StreamPlan &plan, uns
   return reads;
 }
 
-bool waitsDependOn(ir::CallOp call, const GraphCode &graph, unsigned k, unsigned coordinate) {
-  bool depends = false;
-  for (auto &[value, name] : graph.locals(k))
-    if (auto argument = dyn_cast<BlockArgument>(value); argument && name == "c" + num(coordinate))
-      call.getProtocol().walk([&](ir::WaitOp w) {
-        for (Value v : w->getOperands())
-          depends |= roles::dependsOn(v, argument);
-      });
-  return depends;
-}
-
 /// The tasks that complete the event of a call run on completion: its element's indices are that call's coordinates.
 std::optional<EarlyRows::Borrowed> completersOf(const GraphCode &graph, unsigned w, EarlyRows::Borrowed borrowed) {
   const ir::Signature &s = graph.signature;
@@ -295,7 +284,7 @@ bool waitsForPart(const GraphCode &graph, const StreamPlan &plan, unsigned k) {
   ir::DeviceOp device = ir::calleeOf(call);
   ir::LoadOp rows = plan.calls[k].product->rows;
   for (unsigned c = 0; c < call.getNumCoords(); ++c)
-    if (waitsDependOn(call, graph, k, c) &&
+    if (waitsDependOn(graph, k, c) &&
         roles::dependsOn(rows.getOffsets().back(), cast<BlockArgument>(device.getCoord(c))))
       return true;
   return false;
@@ -360,7 +349,7 @@ std::optional<Candidate> candidateOf(const GraphCode &graph, const StreamPlan &p
   }
   for (EarlyRows::Borrowed &borrowed : reader.borrowed)
     for (unsigned c = 0; c < borrowed.at.size(); ++c)
-      if (borrowed.at[c] == EarlyRows::every && !waitsDependOn(s.calls[borrowed.call], graph, borrowed.call, c))
+      if (borrowed.at[c] == EarlyRows::every && !waitsDependOn(graph, borrowed.call, c))
         borrowed.at[c] = "0";
   reader.arguments = reads->arguments;
   return candidate;

@@ -161,16 +161,7 @@ std::string keyList(const GraphCode &graph, unsigned k, const roles::StreamedPro
 
 /// Whether what a task waits for depends on the streaming coordinates, so that every task has to wait.
 bool waitsEveryTime(const GraphCode &graph, unsigned k, const roles::StreamedProduct &product) {
-  ir::CallOp call = graph.signature.calls[k];
-  bool depends = false;
-  for (auto &[value, name] : graph.locals(k))
-    for (unsigned c : product.streaming)
-      if (auto argument = dyn_cast<BlockArgument>(value); argument && name == "c" + num(c))
-        call.getProtocol().walk([&](ir::WaitOp w) {
-          for (Value v : w->getOperands())
-            depends |= roles::dependsOn(v, argument);
-        });
-  return depends;
+  return llvm::any_of(product.streaming, [&](unsigned c) { return waitsDependOn(graph, k, c); });
 }
 
 /// Notifies of an epilogue. They can be owed where control hands the next task over whatever happens: it does not wait
@@ -399,6 +390,18 @@ void StreamPlan::shareRows(const GraphCode &graph) {
       text += " early " + num(m);
     calls[k].rowsOf = first.emplace(text, k).first->second;
   }
+}
+
+bool waitsDependOn(const GraphCode &graph, unsigned k, unsigned coordinate) {
+  ir::CallOp call = graph.signature.calls[k];
+  bool depends = false;
+  for (auto &[value, name] : graph.locals(k))
+    if (auto argument = dyn_cast<BlockArgument>(value); argument && name == "c" + num(coordinate))
+      call.getProtocol().walk([&](ir::WaitOp w) {
+        for (Value v : w->getOperands())
+          depends |= roles::dependsOn(v, argument);
+      });
+  return depends;
 }
 
 void setProduct(FragmentCode &code, ir::DeviceOp device, const roles::StreamedProduct &product) {

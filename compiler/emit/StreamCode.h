@@ -118,6 +118,8 @@ void emitStreamTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter 
 
 /// The coordinates of `task`, by their names.
 void declareCoords(const GraphCode &graph, unsigned call, CodeWriter &out);
+/// Whether what a call's tasks wait for depends on a coordinate of its grid.
+bool waitsDependOn(const GraphCode &graph, unsigned call, unsigned coordinate);
 /// `, P.m0, P.m3, l0, c0, c1`: what a call passes to its device function; `m3` for a memory that is `local`.
 std::string argumentList(const GraphCode &graph, unsigned call, llvm::ArrayRef<unsigned> local = {});
 

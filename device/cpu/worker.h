@@ -121,7 +121,7 @@ public:
   }
 
   /// Sets memory of the workspace to zero for the next launch.
-  static void clear(void *memory, std::int64_t bytes) { std::memset(memory, 0, (std::size_t)bytes); }
+  static void clear(int, void *memory, std::int64_t bytes) { std::memset(memory, 0, (std::size_t)bytes); }
 
   bool begin(std::uint32_t call, std::int64_t task, const std::int64_t *coord, std::uint32_t rank) {
     status->call = call;

@@ -19,7 +19,6 @@
 
 #include "device/common/protocol.h"
 
-#include <new>
 #include <type_traits>
 
 namespace evt {
@@ -69,7 +68,8 @@ template <int Streams, int Slots> struct StreamState {
 template <int Slots> struct StreamState<0, Slots> {};
 
 /// Runs one block of a launch. `Kernel` is emitted:
-///   Program                                   a launch, unpacked: constructed from it, one a block, in shared memory
+///   Program                                   a launch, unpacked, one a block, in shared memory: first its sizes, then
+///                                             its parts, by a thread each
 ///   Program::reset(dynamic)                   by the threads of compute of the last block: zeroes the counters
 ///   Kernel::schedule(worker, program)         by the control warp: hands over every task of this block
 ///   Kernel::execute(worker, program, task)    by all compute threads: runs a task that does not stream; false when the
@@ -409,12 +409,17 @@ template <class Kernel, class Program, class Launch> __device__ __forceinline__ 
   __shared__ typename B::Tiles tiles;
   __shared__ alignas(Program) char storage[sizeof(Program)];
   __shared__ Notification room[Kernel::collected ? Kernel::collected : 1];
-  if (threadIdx.x == 0) {
-    new (storage) Program(launch);
+  Program &unpacked = *reinterpret_cast<Program *>(storage);
+  if (threadIdx.x == 0)
+    unpacked.unpack_sizes(launch);
+  else if (threadIdx.x == 32)
     B::init(launch, block, stream, tiles);
-  }
   __syncthreads();
-  const Program &P = *reinterpret_cast<const Program *>(storage);
+  static_assert(Program::parts <= epilogue_first);
+  if (threadIdx.x % 32 == 0 && threadIdx.x / 32 < Program::parts)
+    unpacked.unpack(launch, threadIdx.x / 32);
+  __syncthreads();
+  const Program &P = unpacked;
   DynamicWorker w(&launch, P.control, &block, shared + B::layout.tiles(), room, P.slots, P.tasks);
   const B roles{block, stream, tiles, shared, P, w};
   const int warp = (int)threadIdx.x / 32;
@@ -444,7 +449,7 @@ template <class Kernel, class Program, class Launch> __device__ __forceinline__ 
   __syncthreads();
   if (threadIdx.x == 0) {
     if (!w.aborted())
-      ptx::store_release(&launch.status[w.id].state, (std::uint32_t)EVT_LEFT);
+      *(volatile std::uint32_t *)&launch.status[w.id].state = EVT_LEFT; // says nothing of the other fields
     block.last = ptx::add_acq_rel(&P.control->left, 1u) + 1 == w.workers && !w.aborted();
   }
   __syncthreads();

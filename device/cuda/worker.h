@@ -157,6 +157,13 @@ __device__ __noinline__ inline void fail(const evt_cuda_launch *launch, Control 
   atomicCAS(launch->abort, (std::uint32_t)EVT_ABORT_NONE, why);
 }
 
+__device__ __noinline__ inline void clear(std::uint32_t *words, std::uint32_t count, std::uint32_t first,
+                                          std::uint32_t step) {
+#pragma unroll 1
+  for (std::uint32_t i = first; i < count; i += step)
+    words[i] = 0;
+}
+
 /// Polls until the counter has reached `count`; false when the launch was aborted, or this wait lasted too long.
 __device__ __noinline__ inline bool block_until(const evt_cuda_launch *launch, std::uint32_t id, std::uint32_t event,
                                                 const std::uint32_t *counter, std::int64_t element,
@@ -461,11 +468,13 @@ public:
 
   //===-- the end -----------------------------------------------------------------------------------------------===//
 
-  /// By the threads of compute: sets memory to zero for the next launch.
-  template <class T> __device__ static void clear(T *memory, std::int64_t bytes) {
-    std::uint32_t *words = reinterpret_cast<std::uint32_t *>(memory);
-    for (std::int64_t i = threadIdx.x; i < bytes / 4; i += compute_threads)
-      words[i] = 0;
+  /// By the threads of compute: sets memory to zero for the next launch. Of many small ones, each warp has its own:
+  /// everybody waits for that, and its code is in no cache.
+  template <class T> __device__ __forceinline__ static void clear(int number, T *memory, std::int64_t bytes) {
+    const bool is_large = bytes > 16384;
+    if (is_large || threadIdx.x / 32 == (unsigned)number % compute_warps)
+      detail::clear(reinterpret_cast<std::uint32_t *>(memory), (std::uint32_t)(bytes / 4),
+                    is_large ? threadIdx.x : threadIdx.x % 32, is_large ? compute_threads : 32);
   }
 
 private:

@@ -157,6 +157,7 @@ __device__ __noinline__ inline void fail(const evt_cuda_launch *launch, Control 
   atomicCAS(launch->abort, (std::uint32_t)EVT_ABORT_NONE, why);
 }
 
+/// Sets words to zero: every `step`-th from `first` on.
 __device__ __noinline__ inline void clear(std::uint32_t *words, std::uint32_t count, std::uint32_t first,
                                           std::uint32_t step) {
 #pragma unroll 1

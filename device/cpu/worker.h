@@ -120,7 +120,7 @@ public:
     status->task = -1;
   }
 
-  /// Sets memory of the workspace to zero for the next launch.
+  /// Sets memory of the workspace to zero for the next launch. Which one it is says who does that on a GPU.
   static void clear(int, void *memory, std::int64_t bytes) { std::memset(memory, 0, (std::size_t)bytes); }
 
   bool begin(std::uint32_t call, std::int64_t task, const std::int64_t *coord, std::uint32_t rank) {

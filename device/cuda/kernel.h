@@ -449,7 +449,7 @@ template <class Kernel, class Program, class Launch> __device__ __forceinline__ 
   __syncthreads();
   if (threadIdx.x == 0) {
     if (!w.aborted())
-      *(volatile std::uint32_t *)&launch.status[w.id].state = EVT_LEFT; // says nothing of the other fields
+      ptx::store_relaxed(&launch.status[w.id].state, (std::uint32_t)EVT_LEFT); // says nothing of the other fields
     block.last = ptx::add_acq_rel(&P.control->left, 1u) + 1 == w.workers && !w.aborted();
   }
   __syncthreads();

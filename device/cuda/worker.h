@@ -472,7 +472,8 @@ public:
   /// By the threads of compute: sets memory to zero for the next launch. Of many small ones, each warp has its own:
   /// everybody waits for that, and its code is in no cache.
   template <class T> __device__ __forceinline__ static void clear(int number, T *memory, std::int64_t bytes) {
-    const bool is_large = bytes > 16384;
+    constexpr std::int64_t few = 16384; // bytes that a warp clears in 128 rounds
+    const bool is_large = bytes > few;
     if (is_large || threadIdx.x / 32 == (unsigned)number % compute_warps)
       detail::clear(reinterpret_cast<std::uint32_t *>(memory), (std::uint32_t)(bytes / 4),
                     is_large ? threadIdx.x : threadIdx.x % 32, is_large ? compute_threads : 32);

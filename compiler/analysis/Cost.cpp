@@ -175,11 +175,13 @@ private:
 
   /// Every position that the page table has room for; returns the operations on them.
   Amount touchPositions(ir::AttendOp attend, const Amount &times) {
-    return touchCache(attend, times) * 4 * elements(attend.getQuery());
+    return touchCache(attend, times, attend.getHeads()) * 4 * elements(attend.getQuery());
   }
-  /// How many positions there are.
-  template <typename Attend> Amount touchCache(Attend attend, const Amount &times) {
+  /// How many positions there are, each of so many heads.
+  template <typename Attend> Amount touchCache(Attend attend, const Amount &times, int64_t heads = 1) {
     IndexRange layer = ranges.of(attend.getLayer()), head = ranges.of(attend.getHead());
+    if (head.hi)
+      head.hi = *head.hi + (heads - 1);
     touch(attend.getPages(), false, {ranges.of(attend.getRequest()), {}}, {1, 1}, times);
     unsigned table = signature.memoryOf(ranges.memoryOf(attend.getPages()));
     Amount positions = ranges.extentOf(table, 1) * (int64_t)attend.getPageSlots();
@@ -189,7 +191,7 @@ private:
         IndexRange row;
         row.lo = 0;
         row.hi = columns - 1;
-        touch(memory, false, {layer, head, {}, row}, {1, 1, 1, columns}, times * positions);
+        touch(memory, false, {layer, head, {}, row}, {1, heads, 1, columns}, times * positions);
       }
     assume("a request attends to as many positions as its row of the page table has room for");
     return positions;

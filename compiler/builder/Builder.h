@@ -215,11 +215,13 @@ public:
     int64_t pageSlots;
     std::optional<Memory> squares = std::nullopt; // of keys stored without the root of their norm
     double epsilon = 0;
+    int64_t heads = 1; // `attend` alone: from `head` on, as many rows of the query for each
   };
   struct SoftmaxPart {
     Tile m, sum, acc;
   };
-  SoftmaxPart attend(Tile query, Tile scales, const Attention &over, Index from, Index to);
+  SoftmaxPart attend(Tile query, Tile scales, const Attention &over, Index from, Index to,
+                     std::optional<Index> settled = std::nullopt);
   /// Tokens of a step in long runs attend over their requests' positions up to their own: see evt.attend_tokens.
   struct TokenRuns {
     Memory requests, positions;

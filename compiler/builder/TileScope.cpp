@@ -320,13 +320,15 @@ std::pair<Tile, Tile> TileScope::topk(Tile t, int64_t k) {
   return {{op.getValues(), this}, {op.getIndices(), this}};
 }
 
-TileScope::SoftmaxPart TileScope::attend(Tile query, Tile scales, const Attention &over, Index from, Index to) {
+TileScope::SoftmaxPart TileScope::attend(Tile query, Tile scales, const Attention &over, Index from, Index to,
+                                         std::optional<Index> settled) {
   RankedTensorType q = typeOf(query), row = typeOf(scales);
   auto acc = RankedTensorType::get(q.getShape(), cursor.getF32Type());
   auto op = cursor.create<ir::AttendOp>(
       loc, row, row, acc, query.value, scales.value, over.keys.value, over.values.value, over.pages.value,
       over.squares ? over.squares->value : Value(), valueOf(over.layer), valueOf(over.request), valueOf(over.head),
-      valueOf(from), valueOf(to), cursor.getI64IntegerAttr(over.pageSlots), cursor.getF64FloatAttr(over.epsilon));
+      valueOf(from), valueOf(to), settled ? valueOf(*settled) : Value(), cursor.getI64IntegerAttr(over.pageSlots),
+      cursor.getF64FloatAttr(over.epsilon), cursor.getI64IntegerAttr(over.heads));
   return {{op.getM(), this}, {op.getSum(), this}, {op.getAcc(), this}};
 }
 

@@ -22,7 +22,8 @@ public:
   }
 
   bool add(ir::AttendOp attend) {
-    return addAttention(attend,
+    return (!attend.getSettled() || add(attend.getSettled())) &&
+           addAttention(attend,
                         {attend.getLayer(), attend.getRequest(), attend.getHead(), attend.getBegin(), attend.getEnd()});
   }
   bool add(ir::AttendPartsOp attend) {

@@ -106,8 +106,9 @@ private:
         out.line("}");
       } else if (auto attend = dyn_cast<ir::AttendOp>(op)) {
         auto q = cast<RankedTensorType>(attend.getQuery().getType());
-        out.line("evt::tile::feed_attention<", q.getDimSize(0), ", ", q.getDimSize(1), ", ", attend.getPageSlots(),
-                 ", Kernel::layout.tile_stages()>(ring, part, waits, ", cacheOf(attend), ");");
+        out.line("evt::tile::feed_attention<", attend.getRows(), ", ", q.getDimSize(1), ", ", attend.getPageSlots(),
+                 ", ", attend.getHeads(), ", Kernel::layout.tile_stages()>(ring, part, waits, ", cacheOf(attend), ", ",
+                 attend.getSettled() ? name(attend.getSettled()) : "0", ");");
       } else if (auto parts = dyn_cast<ir::AttendPartsOp>(op)) {
         out.line("return evt::tile::part_feed", feedShape(parts), "(", name(parts.getKeys()), ", ", cacheRowOf(parts),
                  ", ", name(parts.getBegin()), ", ", name(parts.getEnd()), ", ", name(parts.getPart()), ", ",
@@ -460,9 +461,9 @@ private:
     std::string scratch;
     const int64_t outside = bytes; // the warps' parts are merged in it
     if (isCuda())
-      scratch = ", " + newBuffer(RankedTensorType::get({8, q.getDimSize(0), q.getDimSize(1) + 4},
+      scratch = ", " + newBuffer(RankedTensorType::get({8, op.getRows(), q.getDimSize(1) + 4},
                                                        Float32Type::get(op.getContext())));
-    out.line("evt::tile::attend<", q.getDimSize(0), ", ", q.getDimSize(1), ", ", op.getPageSlots(),
+    out.line("evt::tile::attend<", op.getRows(), ", ", q.getDimSize(1), ", ", op.getPageSlots(), ", ", op.getHeads(),
              isCuda() && feedSlice(device) ? ", Kernel::layout.tile_stages()" : "", ">(w, ", m, ", ", sum, ", ", acc,
              ", ", query, ", ", scales, ", ", cacheOf(op), scratch, ");");
     endStep();

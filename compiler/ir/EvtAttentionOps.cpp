@@ -6,16 +6,18 @@ namespace evt::ir {
 
 ParseResult AttendOp::parse(OpAsmParser &parser, OperationState &result) {
   OpAsmParser::UnresolvedOperand query, scales, keys, values, pages, layer, request, head, begin, end;
-  std::optional<OpAsmParser::UnresolvedOperand> squares;
-  int64_t slots = 0;
+  std::optional<OpAsmParser::UnresolvedOperand> squares, settled;
+  int64_t slots = 0, heads = 1;
   double epsilon = 0;
   if (parser.parseOperand(query) || parser.parseKeyword("scaled") || parser.parseOperand(scales) ||
       parser.parseKeyword("over") || parser.parseOperand(keys) || parser.parseComma() || parser.parseOperand(values) ||
       parser.parseLSquare() || parser.parseOperand(layer) || parser.parseComma() || parser.parseOperand(head) ||
       parser.parseComma() || parser.parseOperand(pages) || parser.parseLSquare() || parser.parseOperand(request) ||
       parser.parseRSquare() || parser.parseRSquare() || parser.parseKeyword("from") || parser.parseOperand(begin) ||
-      parser.parseKeyword("to") || parser.parseOperand(end) || parser.parseKeyword("pages") ||
-      parser.parseKeyword("of") || parser.parseInteger(slots))
+      parser.parseKeyword("to") || parser.parseOperand(end) ||
+      (succeeded(parser.parseOptionalKeyword("settled")) && parser.parseOperand(settled.emplace())) ||
+      parser.parseKeyword("pages") || parser.parseKeyword("of") || parser.parseInteger(slots) ||
+      (succeeded(parser.parseOptionalKeyword("heads")) && parser.parseInteger(heads)))
     return failure();
   if (succeeded(parser.parseOptionalKeyword("normed"))) {
     squares.emplace();
@@ -34,6 +36,7 @@ ParseResult AttendOp::parse(OpAsmParser &parser, OperationState &result) {
   auto row = RankedTensorType::get(accType.getShape().drop_back(), accType.getElementType());
   result.addAttribute("page_slots", b.getI64IntegerAttr(slots));
   result.addAttribute("epsilon", b.getF64FloatAttr(epsilon));
+  result.addAttribute("heads", b.getI64IntegerAttr(heads));
   result.addTypes({row, row, accType});
   if (parser.resolveOperand(query, queryType, result.operands) || parser.resolveOperand(scales, row, result.operands) ||
       parser.resolveOperand(keys, cacheType, result.operands) ||
@@ -44,18 +47,27 @@ ParseResult AttendOp::parse(OpAsmParser &parser, OperationState &result) {
   for (auto &index : {layer, request, head, begin, end})
     if (parser.resolveOperand(index, b.getIndexType(), result.operands))
       return failure();
+  if (settled && parser.resolveOperand(*settled, b.getIndexType(), result.operands))
+    return failure();
+  result.getOrAddProperties<Properties>().operandSegmentSizes = {1, 1, 1, 1, 1, squares ? 1 : 0,
+                                                                 1, 1, 1, 1, 1, settled ? 1 : 0};
   return success();
 }
 
 void AttendOp::print(OpAsmPrinter &p) {
   p << " " << getQuery() << " scaled " << getScales() << " over " << getKeys() << ", " << getValues() << "["
     << getLayer() << ", " << getHead() << ", " << getPages() << "[" << getRequest() << "]] from " << getBegin()
-    << " to " << getEnd() << " pages of " << (int64_t)getPageSlots();
+    << " to " << getEnd();
+  if (getSettled())
+    p << " settled " << getSettled();
+  p << " pages of " << (int64_t)getPageSlots();
+  if ((int64_t)getHeads() != 1)
+    p << " heads " << (int64_t)getHeads();
   if (getSquares()) {
     p << " normed " << getSquares() << " epsilon ";
     p.printFloat(getEpsilon());
   }
-  p.printOptionalAttrDict((*this)->getAttrs(), {"page_slots", "epsilon"});
+  p.printOptionalAttrDict((*this)->getAttrs(), {"page_slots", "epsilon", "heads", "operandSegmentSizes"});
   p << " : " << getQuery().getType() << ", " << getKeys().getType() << ", " << getPages().getType() << " -> "
     << getAcc().getType();
   if (getSquares())
@@ -69,6 +81,8 @@ LogicalResult AttendOp::verify() {
     return emitOpError("query must have rows and columns, found ") << query;
   if (!query.getElementType().isBF16() && !query.getElementType().isF16() && !query.getElementType().isF32())
     return emitOpError("query must be bf16, f16 or f32, found ") << query;
+  if (const int64_t heads = getHeads(); heads < 1 || query.getDimSize(0) % heads)
+    return emitOpError("query must have as many rows of each of ") << heads << " heads, found " << query;
   if (acc.getShape() != query.getShape() || !acc.getElementType().isF32())
     return emitOpError("result must be f32 of the query's shape, found ") << acc << " for " << query;
   for (Value v : {getScales(), getM(), getSum()})

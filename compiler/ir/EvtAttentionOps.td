@@ -4,7 +4,7 @@
 
 include "EvtGraphOps.td"
 
-def AttendOp : Evt_Op<"attend"> {
+def AttendOp : Evt_Op<"attend", [AttrSizedOperandSegments]> {
   let summary = "attention of a few query rows over a range of a request's keys and values";
   let description = [{
     Keys and values lie in a cache of slots, `[layer, head, slot, column]`, that is handed out in pages: position `p` of a request is
@@ -18,7 +18,7 @@ def AttendOp : Evt_Op<"attend"> {
     - `sum[r]`, the sum of `w(r, p) = exp(s(r, p) - m[r])`;
     - `acc[r]`, the sum of `w(r, p) * values[p]`, with the weights rounded to the cache's type.
 
-    Products are of the cache's type with sums in f32; their order depends on the range's length alone.
+    Products are of the cache's type with sums in f32; their order depends on the range's length and on `heads` alone.
 
     ```mlir
     %m, %sum, %acc = evt.attend %q scaled %scales over %keys, %values[%l, %h, %pages[%r]] from %begin to %end pages of 64
@@ -34,14 +34,32 @@ def AttendOp : Evt_Op<"attend"> {
       normed %squares epsilon 1.0e-6
       : tensor<4x128xbf16>, memref<?x?x8x128xbf16>, memref<?x?xi32> -> tensor<4x128xf32>, memref<?x?x8x8xf32>
     ```
+
+    With `heads N` the query has the rows of N key/value heads, those of `%h` first, then those of `%h + 1` and so on, as many of
+    each. A row attends to its head's keys and values:
+
+    ```mlir
+    %m, %sum, %acc = evt.attend %q scaled %scales over %keys, %values[%l, %h, %pages[%r]] from %begin to %end pages of 64 heads 2
+      : tensor<8x128xbf16>, memref<?x?x8x128xbf16>, memref<?x?xi32> -> tensor<8x128xf32>
+    ```
+
+    With `settled %s` (behind `to %end`), positions below `%s` are not written while the graph runs: the program promises it, and
+    they may be read before the task's events are waited for.
   }];
   let arguments = (ins AnyStaticShapeTensor:$query, AnyStaticShapeTensor:$scales, Arg<AnyMemRef, "", [MemRead]>:$keys,
                        Arg<AnyMemRef, "", [MemRead]>:$values, Arg<AnyMemRef, "", [MemRead]>:$pages,
                        Arg<Optional<AnyMemRef>, "", [MemRead]>:$squares, Index:$layer, Index:$request, Index:$head,
-                       Index:$begin, Index:$end, I64Attr:$page_slots, DefaultValuedAttr<F64Attr, "0.0">:$epsilon);
+                       Index:$begin, Index:$end, Optional<Index>:$settled, I64Attr:$page_slots,
+                       DefaultValuedAttr<F64Attr, "0.0">:$epsilon, DefaultValuedAttr<I64Attr, "1">:$heads);
   let results = (outs AnyStaticShapeTensor:$m, AnyStaticShapeTensor:$sum, AnyStaticShapeTensor:$acc);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Rows of the query that share a key/value head.
+    int64_t getRows() {
+      return mlir::cast<mlir::RankedTensorType>(getQuery().getType()).getDimSize(0) / (int64_t)getHeads();
+    }
+  }];
 }
 
 def MergeOp : Evt_Op<"merge", [TypesMatchWith<"sums have the type of the maxima", "m", "sum", "$_self">]> {

@@ -57,7 +57,8 @@ struct TileRing : StageRing<ptx::Sync> {
   int stage_bytes;
   const volatile std::uint32_t *dead; // compute has stopped taking stages: the launch is being aborted
   std::uint32_t sent;                 // loader: stages
-  bool was_fed;                       // loader: by ordinary copies, since the last of the copy engine
+  bool was_fed;                       // loader: by ordinary copies, since the last stage of the copy engine
+  bool has_pieces;                    // likewise, where a feed has the copy engine fetch rows
   static constexpr int arrivals =
       33; // of a loader, at `full`: where all lanes copy, those copies' and the first lane's
 
@@ -94,10 +95,22 @@ struct TileRing : StageRing<ptx::Sync> {
     stage = address + (std::uint32_t)(at.slot * stage_bytes);
     return __all_sync(~0u, await_empty());
   }
-  __device__ __forceinline__ void end_feed(bool leads) {
+  __device__ __forceinline__ ptx::Barrier arrived() const { return full[at.slot]; }
+  /// The first lane: before the copy engine fetches a part of it.
+  __device__ __forceinline__ void begin_bulk() {
+    if (has_pieces)
+      ptx::copy_fence(); // what lanes wrote, the copy engine overwrites
+    has_pieces = false;
+  }
+  /// `bulk` bytes of it are on their way by the copy engine.
+  __device__ __forceinline__ void end_feed(bool leads, std::uint32_t bulk) {
     ptx::arrive_when_copied(full[at.slot]);
-    if (leads)
-      ptx::barrier_arrive(full[at.slot]);
+    if (leads) {
+      if (bulk)
+        ptx::barrier_expect(full[at.slot], bulk);
+      else
+        ptx::barrier_arrive(full[at.slot]);
+    }
     at.advance(slots);
     ++sent;
     was_fed = true;
@@ -203,9 +216,9 @@ template <bool Dynamic, class Waits> __device__ __forceinline__ void pass_ahead(
   ptx::copy_fence();
 }
 
-/// A loader, all lanes: the waits of a task that it feeds. They are passed when its first copy is to be issued, and the
-/// tables that say where from have been read; those of a task that has nothing to be fed, not at all: compute passes
-/// its own.
+/// A loader, all lanes: the waits of a task that it feeds. They are passed when its first copy of what an event orders
+/// is to be issued, and the tables that say where from have been read; those of a task that has nothing to be fed, not
+/// at all: compute passes its own.
 template <bool Dynamic, class Waits> struct FeedWaits {
   Worker &w;
   Task &task;
@@ -215,6 +228,8 @@ template <bool Dynamic, class Waits> struct FeedWaits {
 
   __device__ FeedWaits(Worker &w, Task &task, TileRing &ring, Waits waits)
       : w(w), task(task), ring(ring), waits(waits) {}
+  /// Before anything is fed: the task before may have been a lane's.
+  __device__ __forceinline__ void begin() { ring.gather(); }
   __device__ __forceinline__ void pass() {
     if (passed)
       return;
@@ -222,7 +237,6 @@ template <bool Dynamic, class Waits> struct FeedWaits {
     if (threadIdx.x % 32 == 0)
       pass_ahead<Dynamic>(w, task, waits);
     __syncwarp();
-    ring.gather();
   }
 };
 template <bool Dynamic, class Waits>

@@ -174,8 +174,9 @@ protected:
     std::optional<Made> rotate, appendKeys, appendValues; // many: heads, rotated and stored
     Made attend;
     std::optional<Made> merge;
-    std::optional<Made> attendRuns, attendEights; // many: of long runs; of short ones, 8 tokens at a time
-    std::optional<Products> prompt;               // many: of prompts
+    std::optional<Made> attendRuns;                // many: tokens in long runs
+    std::optional<Made> attendPairs, attendEights; // of short ones, two heads at a time; 8 tokens at a time
+    std::optional<Products> prompt;                // many: of prompts
     Operator logits;
     Made best, next;
   };
@@ -248,6 +249,8 @@ protected:
       made.merge = makeMerge(way);
     } else {
       made.attend = makeTokenAttention(way, "attend", 1);
+      if (model.kvHeads % 2 == 0)
+        made.attendPairs = makeTokenAttention(way, "attend_pairs", 1, 2);
       made.attendEights = makeTokenAttention(way, "attend_eights", 8);
       made.attendRuns = makeRunAttention(way);
       makeProducts(promptTokens, made.prompt.emplace());
@@ -438,13 +441,14 @@ protected:
   }
 
   /// The query heads that share key/value head h, and what their scores are multiplied with.
-  std::pair<Tile, Tile> loadQuery(TileScope &s, const Way &way, Index token, Index h) {
+  /// A token's `rows` rows, from those of key/value head `h` on, and what their scores are multiplied with.
+  std::pair<Tile, Tile> loadQuery(TileScope &s, const Way &way, Index token, Index h, int64_t rows) {
     const std::string &w = way.prefix;
-    Tile query = s.reshape(s.load(s[w + "q"], {token, h * (group * head)}, {1, group * head}), {group, head});
+    Tile query = s.reshape(s.load(s[w + "q"], {token, h * (group * head)}, {1, rows * head}), {rows, head});
     if (!model.hasQkNorm)
-      return {query, s.splat(1.0 / std::sqrt((double)head), {group})};
+      return {query, s.splat(1.0 / std::sqrt((double)head), {rows})};
     Tile squares =
-        s.reshape(s.load(s[w + "q_squares"], {token, h * (group * parts)}, {1, group * parts}), {group, parts});
+        s.reshape(s.load(s[w + "q_squares"], {token, h * (group * parts)}, {1, rows * parts}), {rows, parts});
     Tile mean = s.reduce(Combine::add, squares, {1}) * (1.0 / (double)head);
     return {query, s.mathNear("rsqrt", mean + model.normEpsilon) * (1.0 / std::sqrt((double)head))};
   }
@@ -492,10 +496,11 @@ protected:
     });
   }
 
-  void storeAttention(TileScope &s, const Way &way, const TileScope::SoftmaxPart &all, Index token, Index h) {
+  void storeAttention(TileScope &s, const Way &way, const TileScope::SoftmaxPart &all, Index token, Index h,
+                      int64_t rows) {
     // The largest score adds exp(0), so the sum of a token that attends to anything is at least 1.
-    Tile divisor = s.broadcast(s.maximum(all.sum, s.splat(1.0, {group})), {group, head}, {1});
-    s.store(s.reshape(s.convert(all.acc / divisor, bf16), {1, group * head}), s[way.prefix + "attention"],
+    Tile divisor = s.broadcast(s.maximum(all.sum, s.splat(1.0, {rows})), {rows, head}, {1});
+    s.store(s.reshape(s.convert(all.acc / divisor, bf16), {1, rows * head}), s[way.prefix + "attention"],
             {token, h * (group * head)});
   }
 
@@ -511,16 +516,20 @@ protected:
   TileScope::TokenRuns runs(TileScope &s) { return {s["requests"], s["positions"], enoughForTiles}; }
 
   /// Many tokens: those in short runs, each by itself, `each` one after another.
-  Made makeTokenAttention(const Way &way, const std::string &name, int64_t each) {
+  Made makeTokenAttention(const Way &way, const std::string &name, int64_t each, int64_t heads = 1) {
     std::vector<std::string> memories = attentionMemories(way);
     memories.push_back(way.prefix + "attention");
-    return make(way.prefix + name, memories, true, {"i", "h"}, [&, each](TileScope &s) {
-      Index h = s["h"];
+    return make(way.prefix + name, memories, true, {"i", "h"}, [&, each, heads](TileScope &s) {
+      Index h = s["h"] * heads;
       auto attend = [&](Index token) {
         s.loop(0, s.shortTokens(runs(s), token, 1), 1, {}, [&](Index, std::vector<Tile>) {
           Index request = s.read(s["requests"], {token}), length = s.read(s["positions"], {token}) + 1;
-          auto [query, scales] = loadQuery(s, way, token, h);
-          storeAttention(s, way, s.attend(query, scales, cacheOf(s, request, h), 0, length), token, h);
+          auto [query, scales] = loadQuery(s, way, token, h, heads * group);
+          TileScope::Attention over = cacheOf(s, request, h);
+          over.heads = heads;
+          // Of a request whose tokens are a short run the step writes no earlier positions.
+          Index settled = length - enoughForTiles;
+          storeAttention(s, way, s.attend(query, scales, over, 0, length, settled), token, h, heads * group);
           return std::vector<Tile>();
         });
       };

@@ -128,7 +128,8 @@ private:
     g.symbol("page_columns", {{g["pages"], 1}}, 1, (limits.context + limits.pageSlots - 1) / limits.pageSlots);
     Index splits = g["splits"];
 
-    Sizes ofFew = Sizes::ofFew(tokens, requests), ofMany = Sizes::ofMany(tokens, requests, limits.tokens);
+    Sizes ofFew = Sizes::ofFew(tokens, requests),
+          ofMany = Sizes::ofMany(tokens, requests, limits.tokens, model.kvHeads);
     alloc(g, "scaled", {requests});
     prepare(g, fewTokens, few, tokens, requests, layers, splits, ofFew);
     prepare(g, manyTokens, many, tokens, requests, layers, splits, ofMany);
@@ -167,11 +168,15 @@ private:
       event(g, w + "attended", {layers, sizes.tokens, model.kvHeads}, splits);
       event(g, w + "merged", {layers, sizes.tiles}, sizes.tokens * model.kvHeads);
     } else {
-      Index rotations = ceildiv(sizes.tokens, rotatedTokens) * (group + 2);
-      event(g, w + "rotated", {layers}, model.kvHeads, rotations, rotations * model.kvHeads);
+      const int64_t heads = headsOfAttention(made);
+      Index rotations = ceildiv(sizes.tokens, rotatedTokens) * ((group + 2) * heads);
+      event(g, w + "rotated", {layers}, model.kvHeads / heads, rotations, rotations * (model.kvHeads / heads));
       event(g, w + "attended", {layers, sizes.tiles},
             Count::grouped(runTiles(sizes), way.tokens / runTile(), 1, model.kvHeads));
       event(g, w + "merged", {layers, sizes.singleTiles}, Count::grouped(sizes.singles, way.tokens, 1, model.kvHeads));
+      if (made.attendPairs)
+        event(g, w + "paired", {layers, sizes.pairTiles},
+              Count::grouped(sizes.pairs, way.tokens, 1, model.kvHeads / 2));
       event(g, "deep_merged", {layers, sizes.groupTiles},
             Count::grouped(sizes.groups, promptTokens.tokens / 8, 1, model.kvHeads));
       event(g, w + "projected", {layers, sizes.narrow.tiles}, made.qkv->tasks);
@@ -237,6 +242,9 @@ private:
     return each > 1 ? Span(tile * each, tile * each + each) : Span(tile);
   }
 
+  /// Key/value heads that are rotated before the attention of any of them begins: one wait has to be enough.
+  static int64_t headsOfAttention(const Devices &made) { return made.attendPairs ? 2 : 1; }
+
   /// Everything that was written of the residual stream before this layer.
   void waitForStream(Protocol &p, const Way &way, Index layer, Index tile) {
     p.wait(events.at(way.buffers() + "started"), {tilesOf(way, tile)});
@@ -299,15 +307,16 @@ private:
             },
             layer);
       };
-      rotation(*made.rotate, model.heads, group);
-      rotation(*made.appendKeys, model.kvHeads, 1);
-      rotation(*made.appendValues, model.kvHeads, 1);
+      const int64_t together = headsOfAttention(made);
+      rotation(*made.rotate, model.heads, group * together);
+      rotation(*made.appendKeys, model.kvHeads, together);
+      rotation(*made.appendValues, model.kvHeads, together);
       // A request's earlier tokens may be in any tile: all keys of the head are waited for.
-      auto attention = [&](const Made &device, Index count, Event done, int64_t each) {
+      auto attention = [&](const Made &device, Index count, Event done, int64_t each, int64_t heads = 1) {
         call(
-            g, device, {count, model.kvHeads},
+            g, device, {count, model.kvHeads / heads},
             [&](Protocol &p) {
-              p.wait(rotated, elementOf({layer, p[1]}));
+              p.wait(rotated, elementOf({layer, heads == together ? p[1] : floordiv(p[1], together / heads)}));
               p.notify(done, {layer, each == 1 ? p[0] : floordiv(p[0], each)});
             },
             layer);
@@ -315,6 +324,8 @@ private:
       // The longest tasks first: those of runs, where there are any.
       attention(*made.attendRuns, runTiles(sizes), events.at(w + "attended"), way.tokens / runTile());
       attention(made.attend, sizes.singles, merged, way.tokens);
+      if (made.attendPairs)
+        attention(*made.attendPairs, sizes.pairs, events.at(w + "paired"), way.tokens, 2);
       attention(*made.attendEights, sizes.groups, events.at("deep_merged"), promptTokens.tokens / 8);
       productCalls(g, way, made, sizes.narrow.tiles, layers, layer);
       productCalls(g, promptTokens, *made.prompt, sizes.deep.tiles, layers, layer);
@@ -334,8 +345,9 @@ private:
     };
     auto afterAttention = [&](Protocol &p, Index tile, Index piece) {
       if (!way.streams)
-        for (const char *done : {"wide_attended", "wide_merged"})
-          p.wait(events.at(done), {layer, tilesOf(way, tile)});
+        for (const char *done : {"wide_attended", "wide_merged", "wide_paired"})
+          if (events.count(done))
+            p.wait(events.at(done), {layer, tilesOf(way, tile)});
       if (way.streams || way.tokens == promptTokens.tokens)
         after("merged")(p, tile, piece);
     };

@@ -5,11 +5,17 @@
 
 #include "compiler/builder/Builder.h"
 
+#include <algorithm>
+
 namespace evt::models {
 
 /// The most tokens of which those in short runs have a task each. With more, most are in prompts, and tasks that find
 /// nothing to do would take longer than the others.
 inline constexpr int64_t mostSingles = 1024;
+
+/// The most tokens of which each key/value head has a task of its own, with an even number of heads: as many tasks as a
+/// large GPU has SMs. With more, two heads share a task, and with it the time in which nothing is multiplied.
+inline int64_t mostAlone(int64_t kvHeads) { return kvHeads % 2 ? mostSingles : std::max<int64_t>(128 / kvHeads, 8); }
 
 /// The sizes of one way through the step.
 struct StepSizes {
@@ -24,15 +30,16 @@ struct StepSizes {
     Index tiles, requests, rows;
   };
   Part narrow{0, 0, 0}, deep{0, 0, 0};
-  // Tokens in short runs have a task each, with tiles of 128, or 8 of them one, with tiles of 256: likewise.
-  Index singles = 0, singleTiles = 0, groups = 0, groupTiles = 0;
+  // Tokens in short runs have a task for each head, or for every two heads, with tiles of 128, or 8 of them one, with
+  // tiles of 256: likewise.
+  Index singles = 0, singleTiles = 0, pairs = 0, pairTiles = 0, groups = 0, groupTiles = 0;
 
   static StepSizes ofFew(Index tokens, Index requests) {
     return {most(least(1, Index(9) - tokens), 0), most(least(1, Index(9) - tokens), 0),
             most(least(tokens, Index(72) - tokens * 8), 0), most(least(1, Index(9) - tokens), 0),
             most(least(least(requests, 8), Index(72) - tokens * 8), 0)};
   }
-  static StepSizes ofMany(Index tokens, Index requests, int64_t mostTokens) {
+  static StepSizes ofMany(Index tokens, Index requests, int64_t mostTokens, int64_t kvHeads) {
     StepSizes sizes{most(least(ceildiv(tokens, manyTokens.tokens), tokens - 8), 0),
                     most(least(ceildiv(tokens, 8), (tokens - 8) * 8), 0), most(least(tokens, (tokens - 8) * 16), 0),
                     most(least(ceildiv(requests, manyTokens.tokens), (tokens - 8) * 64), 0),
@@ -42,8 +49,11 @@ struct StepSizes {
     sizes.narrow = {upTo(mostNarrow, sizes.tiles), upTo(mostNarrow, sizes.requests), upTo(mostNarrow, sizes.rows)};
     sizes.deep = {beyond(mostNarrow, ceildiv(tokens, promptTokens.tokens)),
                   beyond(mostNarrow, ceildiv(requests, manyTokens.tokens)), beyond(mostNarrow, requests)};
-    sizes.singles = upTo(mostSingles, sizes.tokens);
-    sizes.singleTiles = upTo(mostSingles, sizes.tiles);
+    const int64_t alone = mostAlone(kvHeads);
+    sizes.singles = upTo(alone, sizes.tokens);
+    sizes.singleTiles = upTo(alone, sizes.tiles);
+    sizes.pairs = upTo(mostSingles, beyond(alone, tokens));
+    sizes.pairTiles = upTo(mostSingles, beyond(alone, ceildiv(tokens, manyTokens.tokens)));
     sizes.groups = beyond(mostSingles, ceildiv(tokens, 8));
     sizes.groupTiles = beyond(mostSingles, ceildiv(tokens, promptTokens.tokens));
     return sizes;

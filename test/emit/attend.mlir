@@ -3,9 +3,9 @@
 // RUN: /usr/bin/python3 -c "import json; m = json.load(open('%t.json')); align = {a['name']: a['align'] for a in m['arguments']}; assert align['keys'] == align['values'] == 16 and align['scales'] == 4, align"
 // Loaders know which positions are attended to, and feed them where there is a ring of tiles with room for them.
 // RUN: %evt show --target cuda --stage source %s | FileCheck %s
-// CHECK: evt::tile::attend<4, 64, 16, Kernel::layout.tile_stages()>(w
+// CHECK: evt::tile::attend<4, 64, 16, 1, Kernel::layout.tile_stages()>(w
 // CHECK: void feed_attends(evt::TileRing &ring, evt::TileLoader part, Waits &waits, evt::Worker &w,
-// CHECK-NEXT: evt::tile::feed_attention<4, 64, 16, Kernel::layout.tile_stages()>(ring, part, waits, a2, a3, a4, evt::tile::NoSquares{}, {INT64_C(0), a6, a7}, INT64_C(0), INT64_C(9));
+// CHECK-NEXT: evt::tile::feed_attention<4, 64, 16, 1, Kernel::layout.tile_stages()>(ring, part, waits, a2, a3, a4, evt::tile::NoSquares{}, {INT64_C(0), a6, a7}, INT64_C(0), INT64_C(9), 0);
 // CHECK-NEXT: }
 
 evt.device @attends(%q: memref<?x4x64xbf16>, %scales: memref<4xf32>, %keys: memref<1x2x?x64xbf16>,

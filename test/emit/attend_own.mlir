@@ -1,7 +1,7 @@
 // Loaders run ahead of a task, so they feed nothing that the task itself writes, like this key.
 // RUN: %evt show --target cuda --stage source %s | FileCheck %s
 // CHECK-NOT: feed_
-// CHECK: evt::tile::attend<4, 64, 16>(w
+// CHECK: evt::tile::attend<4, 64, 16, 1>(w
 // CHECK-NOT: feed_
 
 evt.device @attends(%q: memref<?x4x64xbf16>, %new: memref<?x64xbf16>, %scales: memref<4xf32>, %keys: memref<1x2x?x64xbf16>,

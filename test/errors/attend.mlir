@@ -143,3 +143,23 @@ evt.device @d(%m: memref<?x?x?x?x8xf32>, %a: memref<?x?x?x?x8x64xf32>, %o: memre
   evt.merge_parts %m, %m, %a[%i, %i] to %i parts of %i into %o[%i, %i]
     : memref<?x?x?x?x8xf32>, memref<?x?x?x?x8x64xf32>, memref<?x8x64xbf16>
 }
+
+// -----
+
+evt.device @d(%k: memref<?x2x?x64xbf16>, %pages: memref<?x?xi32>) grid(%i) {
+  %q = arith.constant dense<1.0> : tensor<4x64xbf16>
+  %s = arith.constant dense<1.0> : tensor<4xf32>
+  // expected-error @below {{'evt.attend' op query must have as many rows of each of 3 heads, found 'tensor<4x64xbf16>'}}
+  %m, %l, %a = evt.attend %q scaled %s over %k, %k[%i, %i, %pages[%i]] from %i to %i pages of 16 heads 3
+    : tensor<4x64xbf16>, memref<?x2x?x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>
+}
+
+// -----
+
+evt.device @d(%k: memref<?x2x?x64xbf16>, %pages: memref<?x?xi32>) grid(%i) {
+  %q = arith.constant dense<1.0> : tensor<4x64xbf16>
+  %s = arith.constant dense<1.0> : tensor<4xf32>
+  // expected-error @below {{'evt.attend' op query must have as many rows of each of 0 heads, found 'tensor<4x64xbf16>'}}
+  %m, %l, %a = evt.attend %q scaled %s over %k, %k[%i, %i, %pages[%i]] from %i to %i pages of 16 heads 0
+    : tensor<4x64xbf16>, memref<?x2x?x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>
+}

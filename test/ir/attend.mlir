@@ -18,7 +18,12 @@ evt.device @attends(%q: memref<?x4x64xbf16>, %keys: memref<?x2x?x64xbf16>, %valu
   %m2, %sum2, %acc2 = evt.attend %query scaled %scales over %keys, %values[%l, %h, %pages[%t]] from %c0 to %c9 pages of 16
     normed %squares epsilon 1.0e-6
     : tensor<4x64xbf16>, memref<?x2x?x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>, memref<?x2x?x4xf32>
-  %both = arith.addf %acc, %acc2 : tensor<4x64xf32>
+  // CHECK: evt.attend {{.*}} to %{{.*}} settled %{{.*}} pages of 16 heads 2 normed %{{.*}} epsilon {{.*}} : tensor<4x64xbf16>
+  %m3, %sum3, %acc3 = evt.attend %query scaled %scales over %keys, %values[%l, %c0, %pages[%t]] from %c0 to %c9 settled %t
+    pages of 16 heads 2 normed %squares epsilon 1.0e-6
+    : tensor<4x64xbf16>, memref<?x2x?x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>, memref<?x2x?x4xf32>
+  %two = arith.addf %acc, %acc2 : tensor<4x64xf32>
+  %both = arith.addf %two, %acc3 : tensor<4x64xf32>
   evt.store %both, %o[%t, %c0, %c0] : tensor<4x64xf32> -> memref<?x4x64xf32>
 }
 

@@ -32,12 +32,10 @@ inline const T *cache_row(Worker &w, const Memory<T, Rank> &m, const CacheRow &a
   return m.data + ((at.layer * m.dims[1] + at.head) * m.dims[2] + slot) * m.dims[3];
 }
 
-} // namespace detail
-
 template <std::int64_t R, std::int64_t D, std::int64_t Page, class T, class S>
-void attend(Worker &w, float *m, float *sum, float *acc, const T *query, const float *scales, const Memory<T, 4> &keys,
-            const Memory<T, 4> &values, const Memory<std::int32_t, 2> &pages, const S &squares, const CacheRow &at,
-            std::int64_t begin, std::int64_t end) {
+void attend_head(Worker &w, float *m, float *sum, float *acc, const T *query, const float *scales,
+                 const Memory<T, 4> &keys, const Memory<T, 4> &values, const Memory<std::int32_t, 2> &pages,
+                 const S &squares, const CacheRow &at, std::int64_t begin, std::int64_t end) {
   constexpr int block = 16;
   for (std::int64_t r = 0; r < R; ++r) {
     m[r] = -1e30f;
@@ -51,16 +49,16 @@ void attend(Worker &w, float *m, float *sum, float *acc, const T *query, const f
     std::int64_t slots[block];
     int count = 0; // of positions that have a slot
     for (std::int64_t p = first; p < first + block && p < end; ++p)
-      if (const std::int64_t slot = detail::slot_of<Page>(w, pages, at.request, p, keys.dims[2]); slot >= 0)
+      if (const std::int64_t slot = slot_of<Page>(w, pages, at.request, p, keys.dims[2]); slot >= 0)
         slots[count++] = slot;
     if (!count)
       continue;
     float scores[R][block];
     for (int i = 0; i < count; ++i) {
-      const T *key = detail::cache_row(w, keys, at, slots[i]);
+      const T *key = cache_row(w, keys, at, slots[i]);
       float root = 1;
       if constexpr (!__is_same(S, NoSquares)) {
-        const float *parts = detail::cache_row(w, squares.parts, at, slots[i]);
+        const float *parts = cache_row(w, squares.parts, at, slots[i]);
         float all = 0;
         for (std::int64_t part = 0; part < squares.parts.dims[3]; ++part)
           all += parts[part];
@@ -95,7 +93,7 @@ void attend(Worker &w, float *m, float *sum, float *acc, const T *query, const f
       }
     }
     for (int i = 0; i < count; ++i) {
-      const T *value = detail::cache_row(w, values, at, slots[i]);
+      const T *value = cache_row(w, values, at, slots[i]);
       for (std::int64_t r = 0; r < R; ++r) {
         const float weight = (float)T(scores[r][i]);
         for (std::int64_t d = 0; d < D; ++d)
@@ -103,6 +101,18 @@ void attend(Worker &w, float *m, float *sum, float *acc, const T *query, const f
       }
     }
   }
+}
+
+} // namespace detail
+
+/// `query`, `scales` and results have the R rows of each of `Heads` heads, from `at.head` on.
+template <std::int64_t R, std::int64_t D, std::int64_t Page, std::int64_t Heads = 1, class T, class S>
+void attend(Worker &w, float *m, float *sum, float *acc, const T *query, const float *scales, const Memory<T, 4> &keys,
+            const Memory<T, 4> &values, const Memory<std::int32_t, 2> &pages, const S &squares, const CacheRow &at,
+            std::int64_t begin, std::int64_t end) {
+  for (std::int64_t h = 0; h < Heads; ++h)
+    detail::attend_head<R, D, Page>(w, m + h * R, sum + h * R, acc + h * R * D, query + h * R * D, scales + h * R, keys,
+                                    values, pages, squares, {at.layer, at.request, at.head + h}, begin, end);
 }
 
 /// The parts 0 … parts - 1 of a softmax as one, divided by its sum.

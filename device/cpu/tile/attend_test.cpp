@@ -11,7 +11,8 @@ namespace evt::tile {
 namespace {
 
 /// A cache in which position p of request r has the slot that a shuffled page table says, and a reference in double.
-template <class T, std::int64_t R, std::int64_t D, std::int64_t Page> struct Case {
+/// The query's R rows are those of `Of` heads.
+template <class T, std::int64_t R, std::int64_t D, std::int64_t Page, std::int64_t Of = 1> struct Case {
   static constexpr std::int64_t layers = 2, heads = 3, parts = 4, requests = 3, columns = 9, pool = 40;
   std::mt19937 random{7};
   std::vector<T> keys, values, query;
@@ -53,21 +54,22 @@ template <class T, std::int64_t R, std::int64_t D, std::int64_t Page> struct Cas
     std::vector<float> m(R, NAN), sum(R, NAN), acc(R * D, NAN);
     const CacheRow at{layer, request, head};
     if (normed)
-      attend<R, D, Page>(w, m.data(), sum.data(), acc.data(), query.data(), scales.data(), k, v, p,
-                         Squares<parts>{s, 0.25f}, at, begin, end);
+      attend<R / Of, D, Page, Of>(w, m.data(), sum.data(), acc.data(), query.data(), scales.data(), k, v, p,
+                                  Squares<parts>{s, 0.25f}, at, begin, end);
     else
-      attend<R, D, Page>(w, m.data(), sum.data(), acc.data(), query.data(), scales.data(), k, v, p, NoSquares{}, at,
-                         begin, end);
+      attend<R / Of, D, Page, Of>(w, m.data(), sum.data(), acc.data(), query.data(), scales.data(), k, v, p,
+                                  NoSquares{}, at, begin, end);
     for (std::int64_t r = 0; r < R; ++r) {
       std::vector<double> scores;
       std::vector<std::int64_t> slots;
+      const std::int64_t own = head + r / (R / Of);
       for (std::int64_t i = begin; i < end; ++i) {
-        if (i / Page >= columns)
+        if (i / Page >= columns || own >= heads)
           continue;
         const std::int64_t page = pages[(std::size_t)(request * columns + i / Page)], slot = page * Page + i % Page;
         if (page < 0 || page >= pool)
           continue;
-        const std::int64_t row = (layer * heads + head) * pool * Page + slot;
+        const std::int64_t row = (layer * heads + own) * pool * Page + slot;
         double dot = 0, all = 0;
         for (std::int64_t d = 0; d < D; ++d)
           dot += (double)(float)query[(std::size_t)(r * D + d)] * (double)(float)keys[(std::size_t)(row * D + d)];
@@ -115,6 +117,11 @@ TEST(Attend, AgreesWithASoftmaxInDouble) {
   Case<bf16, 1, 128, 16>().checkAll();
   Case<f16, 3, 16, 8>().checkAll();
   Case<float, 5, 20, 7>().checkAll();
+}
+
+TEST(Attend, RowsOfSeveralHeadsAttendToTheirOwn) {
+  Case<bf16, 8, 64, 8, 2>().checkAll();
+  Case<float, 6, 20, 7, 3>().checkAll();
 }
 
 /// Tokens of several requests in a step: whose they are, and where. Every token in a long run, and no other, gets what

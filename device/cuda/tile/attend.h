@@ -191,35 +191,34 @@ template <int R, int D> __device__ inline float *part_of(float *scratch, int war
   return scratch + (warp * R + row) * (D + 2);
 }
 
-} // namespace detail
-
-/// `scratch` has room for 8 x R x (D + 4). Loaders feed what `Stages` have room for. All compute threads; results are
-/// there for all after the next barrier.
-template <std::int64_t R, std::int64_t D, std::int64_t Page, TileStages Stages = TileStages{}, class T, class S>
-__device__ inline void attend(Worker &w, float *m, float *sum, float *acc, const T *query, const float *scales,
-                              const Memory<T, 4> &keys, const Memory<T, 4> &values,
-                              const Memory<std::int32_t, 2> &pages, const S &squares, const CacheRow &at,
-                              std::int64_t from, std::int64_t to, float *scratch) {
-  constexpr int rows = (int)R, columns = (int)D;
+/// The rows of one head, or with keys and values that are fed those of all `Heads`.
+template <std::int64_t R, std::int64_t D, std::int64_t Page, std::int64_t Heads, TileStages Stages, class T, class S>
+__device__ __forceinline__ void attend_heads(Worker &w, float *m, float *sum, float *acc, const T *query,
+                                             const float *scales, const Memory<T, 4> &keys, const Memory<T, 4> &values,
+                                             const Memory<std::int32_t, 2> &pages, const S &squares, const CacheRow &at,
+                                             std::int64_t from, std::int64_t to, float *scratch) {
+  constexpr int rows = (int)R, columns = (int)D, all = (int)(Heads * R);
+  constexpr bool fed = is_fed<R, D, Heads, T, S>(Stages);
+  static_assert(fed || Heads == 1);
   const int thread = Worker::kept_lane(), warp = thread / 32, lane = thread % 32;
   const bool exists = at.layer >= 0 && at.layer < keys.dims[0] && at.head >= 0 && at.head < keys.dims[1];
   const int begin = from < 0 ? 0 : (int)from, end = exists ? (int)to : 0;
   if constexpr (on_fragments<R, D, T>()) {
     if (begin >= end) {
-      for (int i = thread; i < rows * columns; i += Worker::lanes())
+      for (int i = thread; i < all * columns; i += Worker::lanes())
         acc[i] = 0;
-      for (int i = thread; i < rows; i += Worker::lanes()) {
+      for (int i = thread; i < all; i += Worker::lanes()) {
         m[i] = -1e30f;
         sum[i] = 0;
       }
       return;
     }
-    const int g = lane / 4;
-    const T *own = query + g * columns + 8 * (lane % 4);
+    const int g = lane / 4, row = warp / (compute_warps / (int)Heads) * rows + g;
+    const T *own = query + row * columns + 8 * (lane % 4);
     const auto piece = [&](int i) {
       return g < rows ? *reinterpret_cast<const uint4 *>(own + 32 * i) : uint4{0, 0, 0, 0};
     };
-    const float scale = g < rows ? scales[g] : 0.0f;
+    const float scale = g < rows ? scales[row] : 0.0f;
     const auto store = [&](int row, int column, float largest, float total, float2 value) {
       *reinterpret_cast<float2 *>(acc + row * columns + column) = value;
       if (column == 0) {
@@ -227,8 +226,8 @@ __device__ inline void attend(Worker &w, float *m, float *sum, float *acc, const
         sum[row] = total;
       }
     };
-    if constexpr (is_fed<R, D, T, S>(Stages)) {
-      attend_fed<R, D, T>(*w.tile_ring, thread, begin, end, piece, scale, squares, scratch, store);
+    if constexpr (fed) {
+      attend_fed<R, D, Heads, T>(*w.tile_ring, thread, begin, end, piece, scale, squares, scratch, store);
     } else {
       using Blocks = BlockAttention<R, D, Page, T, S>;
       Blocks blocks(keys, values, pages, squares, at, begin, end, end - begin, 1, Blocks::all);
@@ -242,16 +241,16 @@ __device__ inline void attend(Worker &w, float *m, float *sum, float *acc, const
     if constexpr (sizeof(T) == 2 && D % 64 == 0) {
 #pragma unroll 1
       for (int first = 0; first < rows; first += 16) {
-        detail::WarpSoftmax<columns> state;
-        detail::attend_on_fragments<rows, columns, (int)Page>(state, query, scales, first, keys, values, pages, squares,
-                                                              at, begin, end);
+        WarpSoftmax<columns> state;
+        attend_on_fragments<rows, columns, (int)Page>(state, query, scales, first, keys, values, pages, squares, at,
+                                                      begin, end);
         const int g = lane / 4, c = lane % 4;
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
           const int row = first + 8 * h + g;
           if (row >= rows)
             continue;
-          float *part = detail::part_of<rows, columns>(scratch, warp, row);
+          float *part = part_of<rows, columns>(scratch, warp, row);
 #pragma unroll
           for (int n = 0; n < columns / 8; ++n)
 #pragma unroll
@@ -270,10 +269,10 @@ __device__ inline void attend(Worker &w, float *m, float *sum, float *acc, const
         float largest = -1e30f, total = 0, sums[mine] = {};
         for (int block = begin + 16 * warp; block < end; block += 16 * compute_warps)
           for (int p = block; p < block + 16 && p < end; ++p) {
-            const int slot = detail::slot_of<(int)Page>(pages, at.request, p, keys.dims[2]);
+            const int slot = slot_of<(int)Page>(pages, at.request, p, keys.dims[2]);
             if (slot < 0)
               continue;
-            const T *key = detail::cache_row(keys, at, slot), *value = detail::cache_row(values, at, slot);
+            const T *key = cache_row(keys, at, slot), *value = cache_row(values, at, slot);
             float score = 0;
 #pragma unroll
             for (int i = 0; i < mine; ++i)
@@ -282,7 +281,7 @@ __device__ inline void attend(Worker &w, float *m, float *sum, float *acc, const
 #pragma unroll
             for (int other = 16; other; other /= 2)
               score += __shfl_xor_sync(~0u, score, other);
-            score *= scales[row] * detail::root_of_norm<columns>(squares, at, slot);
+            score *= scales[row] * root_of_norm<columns>(squares, at, slot);
             const float larger = score > largest ? score : largest, keep = evt::exp(largest - larger);
             const float weight = evt::exp(score - larger);
             largest = larger;
@@ -292,7 +291,7 @@ __device__ inline void attend(Worker &w, float *m, float *sum, float *acc, const
               if (lane + 32 * i < columns)
                 sums[i] = __fmaf_rn((float)T(weight), (float)value[lane + 32 * i], sums[i] * keep);
           }
-        float *part = detail::part_of<rows, columns>(scratch, warp, row);
+        float *part = part_of<rows, columns>(scratch, warp, row);
 #pragma unroll
         for (int i = 0; i < mine; ++i)
           if (lane + 32 * i < columns)
@@ -309,10 +308,10 @@ __device__ inline void attend(Worker &w, float *m, float *sum, float *acc, const
       float largest = -1e30f, total = 0, value = 0;
 #pragma unroll
       for (int w = 0; w < compute_warps; ++w)
-        largest = fmaxf(largest, detail::part_of<rows, columns>(scratch, w, row)[columns]);
+        largest = fmaxf(largest, part_of<rows, columns>(scratch, w, row)[columns]);
 #pragma unroll
       for (int w = 0; w < compute_warps; ++w) {
-        const float *part = detail::part_of<rows, columns>(scratch, w, row);
+        const float *part = part_of<rows, columns>(scratch, w, row);
         const float keep = evt::exp_near(part[columns] - largest);
         total = __fmaf_rn(part[columns + 1], keep, total);
         value = __fmaf_rn(part[column], keep, value);
@@ -322,6 +321,31 @@ __device__ inline void attend(Worker &w, float *m, float *sum, float *acc, const
         m[row] = largest;
         sum[row] = total;
       }
+    }
+  }
+}
+
+} // namespace detail
+
+/// `query`, `scales` and results have the R rows of each of `Heads` heads. `scratch` has room for 8 x R x (D + 4).
+/// Loaders feed what `Stages` have room for. All compute threads; results are there for all after the next barrier.
+template <std::int64_t R, std::int64_t D, std::int64_t Page, std::int64_t Heads = 1, TileStages Stages = TileStages{},
+          class T, class S>
+__device__ inline void attend(Worker &w, float *m, float *sum, float *acc, const T *query, const float *scales,
+                              const Memory<T, 4> &keys, const Memory<T, 4> &values,
+                              const Memory<std::int32_t, 2> &pages, const S &squares, const CacheRow &at,
+                              std::int64_t from, std::int64_t to, float *scratch) {
+  if constexpr (Heads == 1 || is_fed<R, D, Heads, T, S>(Stages)) {
+    detail::attend_heads<R, D, Page, Heads, Stages>(w, m, sum, acc, query, scales, keys, values, pages, squares, at,
+                                                    from, to, scratch);
+  } else {
+#pragma unroll 1
+    for (int h = 0; h < (int)Heads; ++h) {
+      if (h)
+        Worker::sync(); // the head before has been read
+      detail::attend_heads<R, D, Page, 1, TileStages{}>(w, m + h * R, sum + h * R, acc + h * R * D, query + h * R * D,
+                                                        scales + h * R, keys, values, pages, squares,
+                                                        {at.layer, at.request, at.head + h}, from, to, scratch);
     }
   }
 }

@@ -148,9 +148,11 @@ template <std::int64_t R, std::int64_t D, class T> struct BlockSoftmax {
     }
   }
 
-  /// The warps' softmaxes as one, through `scratch`, which has room for 8 x R x (D + 4) floats: for every two columns
-  /// of a row, `store(row, column, largest, total, values)` is called by one thread, once.
-  template <class Store> __device__ __forceinline__ void merge(int thread, float *scratch, Store store) {
+  /// The softmaxes of every `Warps` warps as one, through `scratch`, which has room for 8 x R x (D + 4) floats: for
+  /// every two columns of a row, `store(row, column, largest, total, values)` is called by one thread, once; the rows
+  /// of the first warps come first.
+  template <int Warps = compute_warps, class Store>
+  __device__ __forceinline__ void merge(int thread, float *scratch, Store store) {
     const int lane = thread % 32, g = lane / 4, c = lane % 4;
 #pragma unroll
     for (int other = 1; other < 4; other *= 2)
@@ -171,25 +173,28 @@ template <std::int64_t R, std::int64_t D, class T> struct BlockSoftmax {
     }
     Worker::sync();
     // A warp's 64 columns are of one row; lane i finds what the columns of warp i weigh.
+    constexpr int groups = compute_warps / Warps;
 #pragma unroll 1
-    for (int e = 2 * thread; e < rows * columns; e += 2 * Worker::lanes()) {
+    for (int e = 2 * thread; e < groups * rows * columns; e += 2 * Worker::lanes()) {
       const int row = e / columns, column = e % columns;
-      const float *theirs = scratch + (lane % compute_warps * rows + row) * room + columns;
+      // Row `row` of the first warp that has it, and so on.
+      const float *first = scratch + (row / rows * (Warps - 1) * rows + row) * room;
+      const float *theirs = first + lane % Warps * rows * room + columns;
       float largest = theirs[0], weight = theirs[0], total = theirs[1];
-      float2 a[compute_warps], value{0, 0};
+      float2 a[Warps], value{0, 0};
 #pragma unroll
-      for (int i = 0; i < compute_warps; ++i)
-        a[i] = *reinterpret_cast<const float2 *>(scratch + (i * rows + row) * room + column);
+      for (int i = 0; i < Warps; ++i)
+        a[i] = *reinterpret_cast<const float2 *>(first + i * rows * room + column);
 #pragma unroll
-      for (int other = 1; other < compute_warps; other *= 2)
+      for (int other = 1; other < Warps; other *= 2)
         largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, other));
       weight = evt::exp_near(weight - largest);
       total *= weight;
 #pragma unroll
-      for (int other = 1; other < compute_warps; other *= 2)
+      for (int other = 1; other < Warps; other *= 2)
         total += __shfl_xor_sync(~0u, total, other);
 #pragma unroll
-      for (int i = 0; i < compute_warps; ++i) {
+      for (int i = 0; i < Warps; ++i) {
         const float w = __shfl_sync(~0u, weight, i);
         value.x = __fmaf_rn(a[i].x, w, value.x);
         value.y = __fmaf_rn(a[i].y, w, value.y);

@@ -13,9 +13,14 @@
 // has 16 positions of every other stage. So the start and the end of a task are shared, and what is done once for a
 // block (the largest score, the sums before times what they are kept with), which takes longer than its products.
 //
-// Rows lie as they do in the cache, where those of a page are one piece of memory: 64 positions of a page are one bulk
-// copy. Fragments are then read with conflicts, two lanes or four at a time, which is not what a stage takes longest
-// for. Where positions end, or pages are small, lanes copy pieces of 16 bytes, and zeros where there is no position.
+// Rows may lie as they do in the cache, where those of a page are one piece of memory: 64 positions of a page are one
+// bulk copy, and a loader is done with them at once. But fragments are then read with conflicts, two lanes or four at a
+// time. For two heads over many positions lanes copy pieces of 16 bytes to where they are read without:
+//
+//   keys     piece p of position g at p ^ 4 (g % 2): 8 lanes read 4 pieces each of two positions
+//   values   piece p of position g at p ^ 2 (g / 2 % 4): 8 lanes read 2 pieces each of four positions
+//
+// Lanes also copy where positions end, with zeros where there is none, and where pages are small.
 #pragma once
 
 #include "device/cuda/tile/attend_softmax.h"
@@ -35,6 +40,13 @@ template <std::int64_t D, class S> struct FedStage {
   static constexpr int bytes = values_at + positions * row_bytes, half_bytes = values_at;
   /// Whether keys and values have a stage each.
   __device__ __forceinline__ static bool is_apart(const TileRing &ring) { return ring.stage_bytes < bytes; }
+  /// Whether rows lie where they are read without conflicts, in an attention over so many positions: as measured.
+  template <std::int64_t Heads> __device__ __forceinline__ static bool is_swizzled(int positions) {
+    return Heads > 1 && D > 64 && positions > 2048;
+  }
+  /// How the number of a position changes those of its pieces.
+  __host__ __device__ static constexpr int key_flip(int row) { return row % 2 * 4; }
+  __host__ __device__ static constexpr int value_flip(int row) { return row / 2 % 4 * 2; }
 };
 
 /// Whether attention is fed through a ring of such stages.
@@ -66,7 +78,11 @@ __device__ __forceinline__ void feed_attention(TileRing &ring, TileLoader part, 
     const std::int64_t first_row = (at.layer * keys.dims[1] + at.head) * keys.dims[2];
     const char *const first_rows =
         reinterpret_cast<const char *>((part == load_weights ? keys.data : values.data) + first_row * D);
-    const bool is_apart = Stage::is_apart(ring);
+    const bool is_apart = Stage::is_apart(ring),
+               is_swizzled = Stage::template is_swizzled<Heads>(cache.end - cache.begin);
+    const auto flip = [&](int row) { return part == load_weights ? Stage::key_flip(row) : Stage::value_flip(row); };
+    const std::uint32_t swizzles = is_swizzled ? ~0u : 0;
+    const std::uint32_t place = row * stride + (16 * piece ^ (16 * flip(row) & swizzles));
     const std::uint32_t at_stage = is_apart || part == load_weights ? 0 : Stage::values_at;
     int page[halves];
 #pragma unroll
@@ -99,27 +115,29 @@ __device__ __forceinline__ void feed_attention(TileRing &ring, TileLoader part, 
 #pragma unroll
         for (int b = 0; b < Stage::blocks; ++b) {
           const int begin = first + b * Stage::together;
-          const std::uint32_t to = stage + b * Stage::together * stride;
+          const std::uint32_t block = stage + b * Stage::together * stride;
+          // The piece of row first + `row` lies where that of row `row` does, but for a bit or two.
+          const auto to = [&](int first) { return ((block + place) ^ (16 * flip(first) & swizzles)) + first * stride; };
           const bool is_piece = begin % (int)Page + Stage::together <= (int)Page; // rows follow each other
           const int s = __shfl_sync(~0u, slot[b * halves_each], 0);
           const int count = s < 0 ? 0 : (int)least(cache.end - begin, cache.slots - s);
-          if (is_piece && count >= Stage::together) {
+          if (is_piece && count >= Stage::together && !is_swizzled) {
             bulk += Stage::together * stride;
             if (lane == 0) {
               ring.begin_bulk();
-              ptx::bulk_load_once(to, rows + (std::int64_t)s * stride, Stage::together * stride, ring.arrived());
+              ptx::bulk_load_once(block, rows + (std::int64_t)s * stride, Stage::together * stride, ring.arrived());
             }
           } else if (is_piece) {
             const char *from = rows + (std::int64_t)(s + row) * stride + 16 * piece;
 #pragma unroll 16
             for (int i = 0; i < copies; ++i, from += each * stride)
-              ptx::copy_piece_below(to + (each * i + row) * stride + 16 * piece, from, each * i, count - row);
+              ptx::copy_piece_below(to(each * i), from, each * i, count - row);
           } else {
 #pragma unroll
             for (int h = 0; h < halves_each; ++h)
 #pragma unroll 4
               for (int i = 0; i < 32 / each; ++i)
-                ptx::copy_piece_of(to + (32 * h + each * i + row) * stride + 16 * piece, rows + 16 * piece,
+                ptx::copy_piece_of(to(32 * h + each * i), rows + 16 * piece,
                                    __shfl_sync(~0u, slot[b * halves_each + h], each * i + row), stride);
           }
         }
@@ -168,8 +186,11 @@ __device__ __forceinline__ void attend_fed(TileRing &of_worker, int thread, int 
   const int warp = thread / 32 % warps, head = thread / 32 / warps;
   const int lane = thread % 32, g = lane / 4, c = lane % 4;
   // The lane's first piece of keys, and of values.
-  const std::uint32_t own_key = (block * warp + g) * Stage::row_bytes + 16 * c;
-  const std::uint32_t own_value = (block * warp + 2 * c) * Stage::row_bytes + 16 * g;
+  const bool is_swizzled = Stage::template is_swizzled<Heads>(to - from);
+  const std::uint32_t own_key =
+      (block * warp + g) * Stage::row_bytes + 16 * (c ^ (is_swizzled ? Stage::key_flip(g) : 0));
+  const std::uint32_t own_value =
+      (block * warp + 2 * c) * Stage::row_bytes + 16 * (g ^ (is_swizzled ? Stage::value_flip(2 * c) : 0));
   TileRing ring = of_worker.at_hand();
   const bool is_apart = Stage::is_apart(ring);
   Softmax softmax;
@@ -202,8 +223,9 @@ __device__ __forceinline__ void attend_fed(TileRing &of_worker, int thread, int 
         bool live[block / 4];
 #pragma unroll
         for (int half = 0; half < (int)Heads; ++half) {
-          const float2 s = Softmax::scores(
-              query, [&](int p) { return ptx::load_shared(keys + 8 * half * Stage::row_bytes + 64 * p); });
+          const float2 s = Softmax::scores(query, [&](int p) {
+            return ptx::load_shared(((keys + 8 * half * Stage::row_bytes) ^ 64 * (p % 2)) + 128 * (p / 2));
+          });
 #pragma unroll
           for (int e = 0; e < 2; ++e) {
             const int position = 8 * half + 2 * c + e;

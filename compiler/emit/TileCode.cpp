@@ -1,4 +1,4 @@
-#include "TileValues.h"
+#include "AttentionCode.h"
 
 #include "FeedCode.h"
 #include "ScalarCode.h"
@@ -19,17 +19,10 @@ namespace {
 
 std::string num(int64_t n) { return std::to_string(n); }
 
-/// What says of keys how to find the roots of their norms.
-template <typename Attend> std::string squaresType(Attend op) {
-  if (!op.getSquares())
-    return "evt::tile::NoSquares";
-  return "evt::tile::Squares<" + num(cast<MemRefType>(op.getSquares().getType()).getDimSize(3)) + ">";
-}
-
-class TileCode : private TileValues {
+class TileCode : private AttentionCode {
 public:
   TileCode(ir::DeviceOp device, Target target, llvm::function_ref<bool(unsigned)> isImmutable, bool feedsStages)
-      : TileValues(target), device(device), isImmutable(isImmutable), feedsStages(feedsStages) {}
+      : AttentionCode(device, target, feedsStages), isImmutable(isImmutable) {}
 
   DeviceCode emit() {
     std::string name = device.getSymName().str(), params = parameters();
@@ -176,8 +169,7 @@ private:
     }
     for (auto op : body.getOps<ir::AttendPartsOp>())
       if (isFixed(op.getPages()) && llvm::all_of(op.getOperands(), isKnown)) {
-        declareParts(op);
-        out.line(partsNames[op], ".ahead();");
+        openParts(op);
         ahead.insert(op);
       }
     out.line("if (!waits()) return false;");
@@ -337,28 +329,6 @@ private:
     return op.getTableDim() ? ", evt::RowDim<" + num(op.getTableDim()) + ">{}" : "";
   }
 
-  /// The next operation of the block that touches tiles. What was loaded has its array under any shape.
-  static Operation *nextOnTiles(Operation *op) {
-    auto isReshaped = [](Operation *op) {
-      while (isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
-        if ((op = op->getOperand(0).getDefiningOp()); isa_and_nonnull<ir::LoadOp>(op))
-          return true;
-      return false;
-    };
-    do
-      op = op->getNextNode();
-    while (op && (isa<arith::ConstantOp, tensor::EmptyOp>(op) || isReshaped(op) ||
-                  (op->getNumResults() == 1 && op->getResult(0).getType().isIndex())));
-    return op;
-  }
-
-  /// Ends a step, unless what follows is one of the same kind: loads fill arrays of their own, and stores only read
-  /// them.
-  template <typename MoveOp> void endMove(MoveOp op) {
-    if (!isa_and_nonnull<MoveOp>(nextOnTiles(op)))
-      endStep();
-  }
-
   void emitLoad(ir::LoadOp op) {
     RankedTensorType t = tileType(op.getTile());
     std::string b = newBuffer(t), fill = cppFloat(op.getFill().convertToDouble(), t.getElementType());
@@ -445,153 +415,6 @@ private:
     endStep();
     buffers[op.getValues()] = values;
     buffers[op.getIndices()] = indices;
-  }
-
-  /// What is attended to.
-  std::string cacheOf(ir::AttendOp op) {
-    return name(op.getKeys()) + ", " + name(op.getValues()) + ", " + name(op.getPages()) + ", " + squaresOf(op) +
-           ", {" + name(op.getLayer()) + ", " + name(op.getRequest()) + ", " + name(op.getHead()) + "}, " +
-           name(op.getBegin()) + ", " + name(op.getEnd());
-  }
-  void emitAttend(ir::AttendOp op) {
-    RankedTensorType q = tileType(op.getQuery());
-    std::string query = buffer(op.getQuery()), scales = buffer(op.getScales());
-    std::string m = newBuffer(tileType(op.getM())), sum = newBuffer(tileType(op.getSum())),
-                acc = newBuffer(tileType(op.getAcc()));
-    std::string scratch;
-    const int64_t outside = bytes; // the warps' parts are merged in it
-    if (isCuda())
-      scratch = ", " + newBuffer(RankedTensorType::get({8, op.getRows(), q.getDimSize(1) + 4},
-                                                       Float32Type::get(op.getContext())));
-    out.line("evt::tile::attend<", op.getRows(), ", ", q.getDimSize(1), ", ", op.getPageSlots(), ", ", op.getHeads(),
-             isCuda() && feedSlice(device) ? ", Kernel::layout.tile_stages()" : "", ">(w, ", m, ", ", sum, ", ", acc,
-             ", ", query, ", ", scales, ", ", cacheOf(op), scratch, ");");
-    endStep();
-    bytes = outside;
-    buffers[op.getM()] = m;
-    buffers[op.getSum()] = sum;
-    buffers[op.getAcc()] = acc;
-  }
-
-  std::string f32Literal(Operation *op, const llvm::APFloat &value) {
-    return cppFloat(value.convertToDouble(), Float32Type::get(op->getContext()));
-  }
-  template <typename Attend> std::string squaresOf(Attend op) {
-    return squaresType(op) +
-           (op.getSquares() ? "{" + name(op.getSquares()) + ", " + f32Literal(op, op.getEpsilon()) + "}" : "{}");
-  }
-  std::string querySquaresOf(ir::AttendPartsOp op) {
-    if (!op.getQSquares())
-      return "evt::tile::NoSquares{}";
-    return "evt::tile::QuerySquares{" + name(op.getQSquares()) + ", " + name(op.getSquaresColumn()) + "}";
-  }
-  std::string queryOf(ir::AttendPartsOp op) {
-    return "evt::tile::QueryRows<" + cppType(cast<MemRefType>(op.getQ().getType()).getElementType()) + ">{" +
-           name(op.getQ()) + ", " + name(op.getToken()) + ", " + name(op.getColumn()) + ", " +
-           f32Literal(op, op.getScale()) + "}";
-  }
-  std::string cacheRowOf(ir::AttendPartsOp op) {
-    return "{" + name(op.getLayer()) + ", " + name(op.getRequest()) + ", " + name(op.getHead()) + "}";
-  }
-
-  /// CUDA: a task's attention as a variable, which `ahead` and `run` are called on.
-  void declareParts(ir::AttendPartsOp op) {
-    std::string n = partsNames[op] = fresh("p"), squares = squaresOf(op);
-    auto cache = cast<MemRefType>(op.getKeys().getType());
-    out.line("evt::tile::PartsAttention<", op.getRows(), ", ", cache.getDimSize(3), ", ", op.getPageSlots(), ", ",
-             feedsStages ? "Kernel::layout.stream_stages()" : "evt::StreamStages{}", ", ",
-             cppType(cache.getElementType()), ", ", squaresType(op), "> ", n, "(w, ", name(op.getKeys()), ", ",
-             name(op.getValues()), ", ", name(op.getPages()), ", ", squares, ", ", cacheRowOf(op), ", ",
-             name(op.getBegin()), ", ", name(op.getEnd()), ", ", name(op.getPart()), ", ", name(op.getSettled()), ", ",
-             name(op.getM()), ");");
-  }
-
-  void emitAttendParts(ir::AttendPartsOp op) {
-    auto cache = cast<MemRefType>(op.getKeys().getType());
-    const int64_t rows = op.getRows(), columns = cache.getDimSize(3);
-    if (!isCuda()) {
-      out.line("evt::tile::attend_parts<", rows, ", ", columns, ", ", op.getPageSlots(), ">(w, ", queryOf(op), ", ",
-               querySquaresOf(op), ", ", name(op.getKeys()), ", ", name(op.getValues()), ", ", name(op.getPages()),
-               ", ", squaresOf(op), ", ", cacheRowOf(op), ", ", name(op.getBegin()), ", ", name(op.getEnd()), ", ",
-               name(op.getPart()), ", ", name(op.getM()), ", ", name(op.getSum()), ", ", name(op.getAcc()), ", ",
-               name(op.getI()), ", ", name(op.getJ()), ", ", name(op.getS()), ");");
-      return;
-    }
-    if (!ahead.contains(op)) {
-      declareParts(op);
-      out.line(partsNames[op], ".ahead();");
-    }
-    const bool onFragments = isOnFragments(op);
-    const int64_t room = onFragments ? 8 * rows * (columns + 4) + rows * columns / 2
-                                     : 8 * rows * (columns + 4) + rows * (2 * columns + 3);
-    const int64_t outside = bytes;
-    std::string scratch = newBuffer(RankedTensorType::get({room}, Float32Type::get(op.getContext())));
-    out.line("static_assert(evt::tile::parts_scratch<", rows, ", ", columns, ", ", cppType(cache.getElementType()),
-             ">() == ", room, ");");
-    out.line(partsNames[op], ".run(w, ", queryOf(op), ", ", querySquaresOf(op), ", ", name(op.getKeys()), ", ",
-             name(op.getValues()), ", ", name(op.getPages()), ", ", squaresOf(op), ", ", cacheRowOf(op), ", {",
-             name(op.getM()), ", ", name(op.getSum()), ", ", name(op.getAcc()), ", ", name(op.getI()), ", ",
-             name(op.getJ()), ", ", name(op.getS()), "}, ", scratch, ");");
-    endStep();
-    bytes = outside;
-  }
-
-  void emitAttendTokens(ir::AttendTokensOp op) {
-    Type f32 = Float32Type::get(op.getContext());
-    auto keys = cast<MemRefType>(op.getKeys().getType());
-    std::string ofQueries = "evt::tile::NoSquares{}", ofKeys = ofQueries, scratch;
-    if (op.getKeySquares()) {
-      ofQueries = name(op.getQuerySquares());
-      ofKeys = "evt::tile::Squares<" + num(cast<MemRefType>(op.getKeySquares().getType()).getDimSize(3)) + ">{" +
-               name(op.getKeySquares()) + ", " + cppFloat(op.getEpsilon().convertToDouble(), f32) + "}";
-    }
-    const int64_t outside = bytes;
-    if (isCuda()) {
-      // Three blocks of 32 positions, a number for each position, what is known of the cache
-      // (device/cuda/tile/attend_tokens.h).
-      const int64_t columns = keys.getDimSize(3), room = 32 * (3 * (2 * columns + (columns % 64 ? 16 : 0)) + 4) + 64;
-      std::string b = newBuffer(RankedTensorType::get({room / 4}, f32));
-      out.line("static_assert(evt::tile::attend_tokens_bytes<", cppType(keys.getElementType()), ">(",
-               keys.getDimSize(3), ") <= ", room, ");");
-      scratch = ", reinterpret_cast<char *>(" + b + ")";
-    }
-    out.line("evt::tile::attend_tokens<", op.getTokens(), ", ", op.getGroup(), ", ", keys.getDimSize(3), ", ",
-             op.getPageSlots(), ", ", op.getEnough(), ">(w, ", name(op.getQuery()), ", ", name(op.getOut()), ", ",
-             name(op.getRequests()), ", ", name(op.getPositions()), ", ", name(op.getKeys()), ", ",
-             name(op.getValues()), ", ", name(op.getPages()), ", ", ofQueries, ", ", ofKeys, ", ", name(op.getLayer()),
-             ", ", name(op.getToken()), ", ", name(op.getHead()), ", ", cppFloat(op.getScale().convertToDouble(), f32),
-             scratch, ");");
-    endStep();
-    bytes = outside;
-  }
-
-  void emitMergeParts(ir::MergePartsOp op) {
-    auto acc = cast<MemRefType>(op.getAcc().getType());
-    out.line("evt::tile::merge_parts<", acc.getDimSize(4), ", ", acc.getDimSize(5), ">(w, ", name(op.getM()), ", ",
-             name(op.getSum()), ", ", name(op.getAcc()), ", ", name(op.getI()), ", ", name(op.getJ()), ", ",
-             name(op.getEnd()), ", ", name(op.getPart()), ", ", name(op.getTo()), ", ", name(op.getRow()), ", ",
-             name(op.getColumn()), ");");
-    endStep();
-  }
-
-  void emitRotateHead(ir::RotateHeadOp op) {
-    auto memory = [&](Value m) { return m ? name(m) : std::string("evt::tile::Nothing{}"); };
-    out.line("evt::tile::rotate_head<", op.getTokens(), ", ", op.getColumns(), ">(w, ", name(op.getX()), ", ",
-             name(op.getOut()), ", ", memory(op.getSlots()), ", ", memory(op.getCosines()), ", ", memory(op.getSines()),
-             ", ", memory(op.getWeights()), ", ", memory(op.getSquares()), ", ", name(op.getToken()), ", ",
-             name(op.getColumn()), ", ", name(op.getLayer()), ", ", name(op.getHead()), ");");
-    if (!isa_and_nonnull<ir::RotateHeadOp>(nextOnTiles(op)))
-      endStep();
-  }
-
-  void emitMerge(ir::MergeOp op) {
-    RankedTensorType t = tileType(op.getMerged());
-    std::string merged = newBuffer(t);
-    out.line("evt::tile::merge<", t.getDimSize(0), ", ", t.getDimSize(1), ">(w, ", merged, ", ", name(op.getM()), ", ",
-             name(op.getSum()), ", ", name(op.getAcc()), ", ", name(op.getI()), ", ", name(op.getJ()), ", ",
-             name(op.getParts()), ");");
-    endStep();
-    buffers[op.getMerged()] = merged;
   }
 
   /// Room for the threads of a GPU to work together.
@@ -699,11 +522,7 @@ private:
       (isa<RankedTensorType>(r.getType()) ? buffers[r] : names[r]) = state[i];
   }
 
-  ir::DeviceOp device;
   llvm::function_ref<bool(unsigned)> isImmutable;
-  bool feedsStages;                                    // loaders feed what it attends to through the ring of weights
-  llvm::SmallPtrSet<Operation *, 8> ahead;             // of the task's waits
-  llvm::DenseMap<Operation *, std::string> partsNames; // of what attends part by part
 };
 
 } // namespace

@@ -70,6 +70,20 @@ void TileValues::endStep() {
     out.line("w.sync();");
 }
 
+Operation *TileValues::nextOnTiles(Operation *op) {
+  auto isReshaped = [](Operation *op) {
+    while (isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
+      if ((op = op->getOperand(0).getDefiningOp()); isa_and_nonnull<ir::LoadOp>(op))
+        return true;
+    return false;
+  };
+  do
+    op = op->getNextNode();
+  while (op && (isa<arith::ConstantOp, tensor::EmptyOp>(op) || isReshaped(op) ||
+                (op->getNumResults() == 1 && op->getResult(0).getType().isIndex())));
+  return op;
+}
+
 std::string TileValues::flatLoop(const std::string &q, int64_t n) const {
   if (isCuda())
     return "for (int " + q + " = w.lane(); " + q + " < " + num(n) + "; " + q + " += w.lanes())";

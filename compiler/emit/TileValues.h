@@ -32,6 +32,12 @@ protected:
   /// After the arrays of this step were written or read: on CUDA the threads meet, since the next step is divided
   /// otherwise.
   void endStep();
+  /// Ends a step, unless what follows is one of the same kind: loads fill arrays of their own, and stores only read
+  /// them.
+  template <typename MoveOp> void endMove(MoveOp op) {
+    if (!llvm::isa_and_nonnull<MoveOp>(nextOnTiles(op)))
+      endStep();
+  }
 
   /// Runs `body` with the multi-index inside loops over the shape.
   template <class Body> void loops(llvm::ArrayRef<int64_t> shape, Body body) {
@@ -66,6 +72,8 @@ protected:
   bool failed = false;
 
 private:
+  /// The next operation of the block that touches tiles. What was loaded has its array under any shape.
+  static mlir::Operation *nextOnTiles(mlir::Operation *op);
   llvm::SmallVector<std::string> openLoops(llvm::ArrayRef<int64_t> shape, unsigned &opened);
   bool isFlat(mlir::Value v);
   std::string flatElement(mlir::Value v, const std::string &q);

@@ -235,9 +235,7 @@ template <typename AccessOp> void CallExtractor::addTileAccess(Call &call, Acces
 void CallExtractor::addAttention(Call &call, ir::AttendOp op) {
   addAccess(call, op, op.getPages(), /*write=*/false, {point(values->of(op.getRequest())), Side{}}, call.waits.size(),
             "reads the pages in");
-  const int64_t heads = op.getHeads();
-  const IndexValue first = values->of(op.getHead());
-  std::vector<Side> slots = {point(values->of(op.getLayer())), heads == 1 ? point(first) : range(first, heads), Side{},
+  std::vector<Side> slots = {point(values->of(op.getLayer())), range(values->of(op.getHead()), op.getHeads()), Side{},
                              Side{}};
   for (Value memory : {op.getKeys(), op.getValues(), op.getSquares()})
     if (memory)

@@ -3,7 +3,7 @@
 //
 // The warps take blocks of 8 positions in turn, each with a softmax of its own, which are merged in the warps' order.
 // So the bits of a part do not depend on which task has it. Keys and values go from memory to registers, as fragments
-// of the tensor cores (attend_softmax.h); attend_staged.h has the same by way of shared memory.
+// of the tensor cores (attend_softmax.h); attend_fed.h has the same by way of shared memory.
 //
 // A task's time is that of memory, once for every step that depends on the one before. So
 //   - what a warp reads first (its page, then keys and values of its first block) can be on its way before the task's

@@ -182,7 +182,6 @@ __device__ __forceinline__ void attend_fed(TileRing &of_worker, int thread, int 
   using Softmax = BlockSoftmax<R, D, T>;
   using Stage = FedStage<D, S>;
   constexpr int parts = parts_of_key<S>(), warps = compute_warps / (int)Heads, block = 8 * (int)Heads;
-  constexpr int alike = 32 / block, lane_parts = (parts + alike - 1) / alike; // lanes of a position, and parts of each
   const int warp = thread / 32 % warps, head = thread / 32 / warps;
   const int lane = thread % 32, g = lane / 4, c = lane % 4;
   // The lane's first piece of keys, and of values.
@@ -207,18 +206,12 @@ __device__ __forceinline__ void attend_fed(TileRing &of_worker, int thread, int 
         const std::uint32_t value = values + own_value + b * Stage::together * Stage::row_bytes;
         const std::uint32_t there = ptx::load_shared_word(stage + Stage::there_at + first / 32 * 4) >> (first % 32);
         float root = 1;
-        if constexpr (parts > 0) {
-          float sums = 0;
-          const std::uint32_t own = stage + Stage::squares_at + (first + lane % block) * Stage::square_bytes;
-#pragma unroll
-          for (int p = 0; p < lane_parts; ++p)
-            if (const int at = alike * p + lane / block; at < parts)
-              sums += ptx::load_shared_float(own + 4 * at);
-#pragma unroll
-          for (int other = block; other < 32; other *= 2)
-            sums += __shfl_xor_sync(~0u, sums, other);
-          root = evt::rsqrt_near(sums / (float)D + squares.epsilon);
-        }
+        if constexpr (parts > 0)
+          root = Softmax::template root<parts, block>(squares.epsilon, [&](int i) {
+            const int at = 32 / block * i + lane / block;
+            const std::uint32_t own = stage + Stage::squares_at + (first + lane % block) * Stage::square_bytes;
+            return at < parts ? ptx::load_shared_float(own + 4 * at) : 0.0f;
+          });
         float score[block / 4];
         bool live[block / 4];
 #pragma unroll

@@ -73,14 +73,18 @@ template <std::int64_t R, std::int64_t D, class T> struct BlockSoftmax {
     }
     return {s[0], s[1]};
   }
-  /// The root of the norm of the key of position lane % 8; `square(i)` is part 4 i + lane / 8 of its sum of squares.
-  template <int Parts, class Square> __device__ __forceinline__ static float root(float epsilon, Square square) {
+  /// The root of the norm of the key of position lane % Block; `square(i)` is part (32 / Block) i + lane / Block of its
+  /// sum of squares.
+  template <int Parts, int Block = 8, class Square>
+  __device__ __forceinline__ static float root(float epsilon, Square square) {
+    constexpr int alike = 32 / Block; // lanes of a position
     float sums = 0;
 #pragma unroll
-    for (int i = 0; i < (Parts + 3) / 4; ++i)
+    for (int i = 0; i < (Parts + alike - 1) / alike; ++i)
       sums += square(i);
-    sums += __shfl_xor_sync(~0u, sums, 8);
-    sums += __shfl_xor_sync(~0u, sums, 16);
+#pragma unroll
+    for (int other = Block; other < 32; other *= 2)
+      sums += __shfl_xor_sync(~0u, sums, other);
     return evt::rsqrt_near(sums / (float)columns + epsilon);
   }
 

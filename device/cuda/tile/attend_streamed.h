@@ -191,14 +191,8 @@ __device__ __forceinline__ void attend_streamed(Ring ring, const Memory<T, 4> &k
         bool live[4];
         const std::uint32_t key = key_stage + own + g * row_bytes + 16 * c;
         float root = scale;
-        if constexpr (parts > 0) {
-          float sums = 0;
-#pragma unroll
-          for (int i = 0; i < lane_parts; ++i)
-            sums += square[i];
-          sums += __shfl_xor_sync(~0u, sums, block);
-          root = evt::rsqrt_near(sums / (float)D + squares.epsilon);
-        }
+        if constexpr (parts > 0)
+          root = Softmax::template root<parts, block>(squares.epsilon, [&](int i) { return square[i]; });
 #pragma unroll
         for (int b = 0; b < 2; ++b) {
           const float2 s =

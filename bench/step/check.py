@@ -11,9 +11,10 @@ FEW = 8                 # tokens of a launch, up to which bits do not depend on 
 OWN = 1, 65, 700, 3000  # positions of the requests whose bits are compared
 
 
-def way_of(tokens):
-    """Of a launch; all of a way give a request the same bits."""
-    return "few" if tokens <= FEW else "many"
+def way_of(model, tokens):
+    """Of a launch; all of a way give a request the same bits. With many tokens two heads share a task (models/graph/StepSizes.h)."""
+    alone = max(128 // model.kv, FEW) if model.kv % 2 == 0 else 1024
+    return "few" if tokens <= FEW else "many" if tokens <= alone else "pairs"
 
 
 def random_tokens(model, lengths, seed):
@@ -73,7 +74,7 @@ def check(model, program, lengths, last, schedules, seed):
                 if not group:
                     continue
                 found = steps.run([token(r) for r in group], schedule)
-                way = way_of(len(group))
+                way = way_of(model, len(group))
                 for row, r in enumerate(group):
                     judged(f"{len(group)} at once", found, row, r, i, way, way)
             for r in live[:3]:

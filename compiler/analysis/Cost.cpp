@@ -177,6 +177,13 @@ private:
   Amount touchPositions(ir::AttendOp attend, const Amount &times) {
     return touchCache(attend, times, attend.getHeads()) * 4 * elements(attend.getQuery());
   }
+  void touchSlots(Value memory, IndexRange layer, IndexRange head, int64_t heads, const Amount &times) {
+    const int64_t columns = cast<MemRefType>(memory.getType()).getDimSize(3);
+    IndexRange row;
+    row.lo = 0;
+    row.hi = columns - 1;
+    touch(memory, false, {layer, head, {}, row}, {1, heads, 1, columns}, times);
+  }
   /// How many positions there are, each of so many heads.
   template <typename Attend> Amount touchCache(Attend attend, const Amount &times, int64_t heads = 1) {
     IndexRange layer = ranges.of(attend.getLayer()), head = ranges.of(attend.getHead());
@@ -185,14 +192,8 @@ private:
     touch(attend.getPages(), false, {ranges.of(attend.getRequest()), {}}, {1, 1}, times);
     unsigned table = signature.memoryOf(ranges.memoryOf(attend.getPages()));
     Amount positions = ranges.extentOf(table, 1) * (int64_t)attend.getPageSlots();
-    for (Value memory : {attend.getKeys(), attend.getValues(), attend.getSquares()})
-      if (memory) {
-        int64_t columns = cast<MemRefType>(memory.getType()).getDimSize(3);
-        IndexRange row;
-        row.lo = 0;
-        row.hi = columns - 1;
-        touch(memory, false, {layer, head, {}, row}, {1, heads, 1, columns}, times * positions);
-      }
+    for (Value memory : {attend.getKeys(), attend.getValues()})
+      touchSlots(memory, layer, head, heads, times * positions);
     assume("a request attends to as many positions as its row of the page table has room for");
     return positions;
   }
@@ -236,9 +237,12 @@ private:
   Amount touchPartsAttention(ir::AttendPartsOp op, const Amount &times) {
     const int64_t row = rowElements(op.getAcc());
     touchRow(op.getQ(), false, op.getToken(), op.getColumn(), row, times);
-    if (op.getSquares())
+    if (op.getSquares()) {
       touchRow(op.getQSquares(), false, op.getToken(), op.getSquaresColumn(),
                (int64_t)op.getRows() * cast<MemRefType>(op.getSquares().getType()).getDimSize(3), times);
+      // Of keys that are not settled: few.
+      touchSlots(op.getSquares(), ranges.of(op.getLayer()), ranges.of(op.getHead()), 1, times);
+    }
     touchAllParts(op, true, {op.getI(), op.getJ(), op.getS()}, times);
     return touchCache(op, times) * 4 * row;
   }
@@ -304,31 +308,20 @@ private:
     touch(op.getPages(), false, {IndexRange(), IndexRange()}, {1, 1}, times);
     unsigned table = signature.memoryOf(ranges.memoryOf(op.getPages()));
     Amount positions = ranges.extentOf(table, 1) * (int64_t)op.getPageSlots();
-    auto columns = [](int64_t count) {
-      IndexRange row;
-      row.lo = 0;
-      row.hi = count - 1;
-      return row;
-    };
-    for (Value memory : {op.getKeys(), op.getValues(), op.getKeySquares()})
-      if (memory) {
-        int64_t count = cast<MemRefType>(memory.getType()).getDimSize(3);
-        touch(memory, false, {layer, head, {}, columns(count)}, {1, 1, 1, count}, times * positions);
-      }
-    const int64_t rows = (int64_t)op.getTokens(), all = cast<MemRefType>(op.getQuery().getType()).getDimSize(1);
-    for (Value memory : {op.getQuery(), op.getQuerySquares(), op.getOut()})
-      if (memory) {
-        auto type = cast<MemRefType>(memory.getType());
-        const int64_t share = type.getDimSize(1) / cast<MemRefType>(op.getKeys().getType()).getDimSize(1);
-        IndexRange columnsOfHead;
-        if (head.lo && head.hi) {
-          columnsOfHead.lo = *head.lo * share;
-          columnsOfHead.hi = *head.hi * share + (share - 1);
-        }
-        touch(memory, memory == op.getOut(), {token, columnsOfHead}, {rows, share}, times);
-      }
+    for (Value memory : {op.getKeys(), op.getValues()})
+      touchSlots(memory, layer, head, 1, times * positions);
+    const int64_t rows = (int64_t)op.getTokens();
+    const int64_t share = cast<MemRefType>(op.getQuery().getType()).getDimSize(1) /
+                          cast<MemRefType>(op.getKeys().getType()).getDimSize(1);
+    IndexRange columnsOfHead;
+    if (head.lo && head.hi) {
+      columnsOfHead.lo = *head.lo * share;
+      columnsOfHead.hi = *head.hi * share + (share - 1);
+    }
+    for (Value memory : {op.getQuery(), op.getOut()})
+      touch(memory, memory == op.getOut(), {token, columnsOfHead}, {rows, share}, times);
     assume("a request attends to as many positions as its row of the page table has room for");
-    return positions * (4 * rows * all / cast<MemRefType>(op.getKeys().getType()).getDimSize(1));
+    return positions * (4 * rows * share);
   }
 
   /// All parts; returns the operations on them.

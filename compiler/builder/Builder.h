@@ -213,8 +213,6 @@ public:
     Memory keys, values, pages;
     Index layer, request, head;
     int64_t pageSlots;
-    std::optional<Memory> squares = std::nullopt; // of keys stored without the root of their norm
-    double epsilon = 0;
     int64_t heads = 1; // `attend` alone: from `head` on, as many rows of the query for each
   };
   struct SoftmaxPart {
@@ -229,7 +227,6 @@ public:
   };
   struct TokenAttention {
     Memory query, out;
-    std::optional<Memory> querySquares = std::nullopt;
     int64_t tokens, group;
     double scale;
   };
@@ -240,13 +237,15 @@ public:
     Memory x, out;
     std::optional<Memory> slots, cosines, sines, weights, squares;
     int64_t tokens, columns;
+    double epsilon = 0;
   };
   void rotateHead(const HeadRotation &how, Index token, Index column, Index layer, Index head);
   /// How many of `count` tokens are in short runs: see evt.short_tokens.
   Index shortTokens(const TokenRuns &runs, Index token, int64_t count);
   /// The parts of a softmax at (i, j), merged: see evt.merge.
   Tile merge(Memory m, Memory sum, Memory acc, Index i, Index j, Index parts);
-  /// Rows of a query, stored without the root of their norm where `squares` has sums of squares.
+  /// Rows of a query, which were stored without the root of their norm where `squares` has sums of squares, as the keys
+  /// were that the step writes, of which `keySquares` has them.
   struct Query {
     Memory rows;
     Index token, column;
@@ -254,6 +253,8 @@ public:
     double scale;
     std::optional<Memory> squares = std::nullopt;
     Index squaresColumn = 0;
+    std::optional<Memory> keySquares = std::nullopt;
+    double epsilon = 0;
   };
   /// The parts of a softmax: [i, j, s, k, row], and the columns of `acc`.
   struct SoftmaxParts {

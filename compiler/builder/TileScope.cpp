@@ -324,22 +324,20 @@ TileScope::SoftmaxPart TileScope::attend(Tile query, Tile scales, const Attentio
                                          std::optional<Index> settled) {
   RankedTensorType q = typeOf(query), row = typeOf(scales);
   auto acc = RankedTensorType::get(q.getShape(), cursor.getF32Type());
-  auto op = cursor.create<ir::AttendOp>(
-      loc, row, row, acc, query.value, scales.value, over.keys.value, over.values.value, over.pages.value,
-      over.squares ? over.squares->value : Value(), valueOf(over.layer), valueOf(over.request), valueOf(over.head),
-      valueOf(from), valueOf(to), settled ? valueOf(*settled) : Value(), cursor.getI64IntegerAttr(over.pageSlots),
-      cursor.getF64FloatAttr(over.epsilon), cursor.getI64IntegerAttr(over.heads));
+  auto op =
+      cursor.create<ir::AttendOp>(loc, row, row, acc, query.value, scales.value, over.keys.value, over.values.value,
+                                  over.pages.value, valueOf(over.layer), valueOf(over.request), valueOf(over.head),
+                                  valueOf(from), valueOf(to), settled ? valueOf(*settled) : Value(),
+                                  cursor.getI64IntegerAttr(over.pageSlots), cursor.getI64IntegerAttr(over.heads));
   return {{op.getM(), this}, {op.getSum(), this}, {op.getAcc(), this}};
 }
 
 void TileScope::attendTokens(const TokenAttention &how, const TokenRuns &runs, const Attention &over, Index token) {
-  cursor.create<ir::AttendTokensOp>(
-      loc, how.query.value, how.out.value, runs.requests.value, runs.positions.value, over.keys.value,
-      over.values.value, over.pages.value, how.querySquares ? how.querySquares->value : Value(),
-      over.squares ? over.squares->value : Value(), valueOf(token), valueOf(over.head), valueOf(over.layer),
-      cursor.getI64IntegerAttr(how.tokens), cursor.getI64IntegerAttr(runs.enough),
-      cursor.getI64IntegerAttr(over.pageSlots), cursor.getI64IntegerAttr(how.group), cursor.getF64FloatAttr(how.scale),
-      cursor.getF64FloatAttr(over.epsilon));
+  cursor.create<ir::AttendTokensOp>(loc, how.query.value, how.out.value, runs.requests.value, runs.positions.value,
+                                    over.keys.value, over.values.value, over.pages.value, valueOf(token),
+                                    valueOf(over.head), valueOf(over.layer), cursor.getI64IntegerAttr(how.tokens),
+                                    cursor.getI64IntegerAttr(runs.enough), cursor.getI64IntegerAttr(over.pageSlots),
+                                    cursor.getI64IntegerAttr(how.group), cursor.getF64FloatAttr(how.scale));
 }
 
 void TileScope::rotateHead(const HeadRotation &how, Index token, Index column, Index layer, Index head) {
@@ -347,7 +345,7 @@ void TileScope::rotateHead(const HeadRotation &how, Index token, Index column, I
   cursor.create<ir::RotateHeadOp>(loc, how.x.value, how.out.value, value(how.slots), value(how.cosines),
                                   value(how.sines), value(how.weights), value(how.squares), valueOf(token),
                                   valueOf(column), valueOf(layer), valueOf(head), cursor.getI64IntegerAttr(how.tokens),
-                                  cursor.getI64IntegerAttr(how.columns));
+                                  cursor.getI64IntegerAttr(how.columns), cursor.getF64FloatAttr(how.epsilon));
 }
 
 Index TileScope::shortTokens(const TokenRuns &runs, Index token, int64_t count) {
@@ -368,15 +366,15 @@ Tile TileScope::merge(Memory m, Memory sum, Memory acc, Index i, Index j, Index 
 
 void TileScope::attendParts(const Query &query, const Attention &over, const Positions &positions,
                             const SoftmaxParts &into, Index i, Index j, Index s) {
-  const bool isNormed = query.squares && over.squares;
+  const bool isNormed = query.squares && query.keySquares;
   cursor.create<ir::AttendPartsOp>(
       loc, query.rows.value, valueOf(query.token), valueOf(query.column), over.keys.value, over.values.value,
       valueOf(over.layer), over.pages.value, valueOf(over.request), valueOf(over.head), valueOf(positions.begin),
       valueOf(positions.end), valueOf(positions.part), valueOf(positions.settled), into.m.value, into.sum.value,
       into.acc.value, valueOf(i), valueOf(j), valueOf(s), isNormed ? query.squares->value : Value(),
-      isNormed ? valueOf(query.squaresColumn) : Value(), isNormed ? over.squares->value : Value(),
+      isNormed ? valueOf(query.squaresColumn) : Value(), isNormed ? query.keySquares->value : Value(),
       cursor.getI64IntegerAttr(query.count), cursor.getI64IntegerAttr(over.pageSlots),
-      cursor.getF64FloatAttr(query.scale), cursor.getF64FloatAttr(over.epsilon));
+      cursor.getF64FloatAttr(query.scale), cursor.getF64FloatAttr(query.epsilon));
 }
 
 void TileScope::mergeParts(const SoftmaxParts &from, Index i, Index j, Index end, Index part, Memory to, Index row,

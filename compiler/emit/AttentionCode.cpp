@@ -8,7 +8,7 @@ using namespace mlir;
 namespace evt::emit {
 
 /// What says of keys how to find the roots of their norms.
-template <typename Attend> static std::string squaresType(Attend op) {
+static std::string squaresType(ir::AttendPartsOp op) {
   if (!op.getSquares())
     return "evt::tile::NoSquares";
   return "evt::tile::Squares<" + std::to_string(cast<MemRefType>(op.getSquares().getType()).getDimSize(3)) + ">";
@@ -17,15 +17,17 @@ template <typename Attend> static std::string squaresType(Attend op) {
 static std::string f32Literal(Operation *op, const llvm::APFloat &value) {
   return cppFloat(value.convertToDouble(), Float32Type::get(op->getContext()));
 }
-template <typename Attend> std::string AttentionCode::squaresOf(Attend op) {
-  return squaresType(op) +
-         (op.getSquares() ? "{" + name(op.getSquares()) + ", " + f32Literal(op, op.getEpsilon()) + "}" : "{}");
+std::string AttentionCode::squaresOf(ir::AttendPartsOp op) {
+  if (!op.getSquares())
+    return squaresType(op) + "{}";
+  return squaresType(op) + "{" + name(op.getSquares()) + ", " + f32Literal(op, op.getEpsilon()) + ", " +
+         name(op.getSettled()) + "}";
 }
 
 std::string AttentionCode::cacheOf(ir::AttendOp op) {
-  return name(op.getKeys()) + ", " + name(op.getValues()) + ", " + name(op.getPages()) + ", " + squaresOf(op) + ", {" +
-         name(op.getLayer()) + ", " + name(op.getRequest()) + ", " + name(op.getHead()) + "}, " + name(op.getBegin()) +
-         ", " + name(op.getEnd());
+  return name(op.getKeys()) + ", " + name(op.getValues()) + ", " + name(op.getPages()) + ", {" + name(op.getLayer()) +
+         ", " + name(op.getRequest()) + ", " + name(op.getHead()) + "}, " + name(op.getBegin()) + ", " +
+         name(op.getEnd());
 }
 void AttentionCode::emitAttend(ir::AttendOp op) {
   RankedTensorType q = tileType(op.getQuery());
@@ -104,12 +106,7 @@ void AttentionCode::emitAttendParts(ir::AttendPartsOp op) {
 void AttentionCode::emitAttendTokens(ir::AttendTokensOp op) {
   Type f32 = Float32Type::get(op.getContext());
   auto keys = cast<MemRefType>(op.getKeys().getType());
-  std::string ofQueries = "evt::tile::NoSquares{}", ofKeys = ofQueries, scratch;
-  if (op.getKeySquares()) {
-    ofQueries = name(op.getQuerySquares());
-    ofKeys = "evt::tile::Squares<" + std::to_string(cast<MemRefType>(op.getKeySquares().getType()).getDimSize(3)) +
-             ">{" + name(op.getKeySquares()) + ", " + cppFloat(op.getEpsilon().convertToDouble(), f32) + "}";
-  }
+  std::string scratch;
   const int64_t outside = bytes;
   if (isCuda()) {
     // Three blocks of 32 positions, a number for each position, what is known of the cache
@@ -123,9 +120,8 @@ void AttentionCode::emitAttendTokens(ir::AttendTokensOp op) {
   out.line("evt::tile::attend_tokens<", op.getTokens(), ", ", op.getGroup(), ", ", keys.getDimSize(3), ", ",
            op.getPageSlots(), ", ", op.getEnough(), ">(w, ", name(op.getQuery()), ", ", name(op.getOut()), ", ",
            name(op.getRequests()), ", ", name(op.getPositions()), ", ", name(op.getKeys()), ", ", name(op.getValues()),
-           ", ", name(op.getPages()), ", ", ofQueries, ", ", ofKeys, ", ", name(op.getLayer()), ", ",
-           name(op.getToken()), ", ", name(op.getHead()), ", ", cppFloat(op.getScale().convertToDouble(), f32), scratch,
-           ");");
+           ", ", name(op.getPages()), ", ", name(op.getLayer()), ", ", name(op.getToken()), ", ", name(op.getHead()),
+           ", ", cppFloat(op.getScale().convertToDouble(), f32), scratch, ");");
   endStep();
   bytes = outside;
 }
@@ -143,8 +139,8 @@ void AttentionCode::emitRotateHead(ir::RotateHeadOp op) {
   auto memory = [&](Value m) { return m ? name(m) : std::string("evt::tile::Nothing{}"); };
   out.line("evt::tile::rotate_head<", op.getTokens(), ", ", op.getColumns(), ">(w, ", name(op.getX()), ", ",
            name(op.getOut()), ", ", memory(op.getSlots()), ", ", memory(op.getCosines()), ", ", memory(op.getSines()),
-           ", ", memory(op.getWeights()), ", ", memory(op.getSquares()), ", ", name(op.getToken()), ", ",
-           name(op.getColumn()), ", ", name(op.getLayer()), ", ", name(op.getHead()), ");");
+           ", ", memory(op.getWeights()), ", ", memory(op.getSquares()), ", ", f32Literal(op, op.getEpsilon()), ", ",
+           name(op.getToken()), ", ", name(op.getColumn()), ", ", name(op.getLayer()), ", ", name(op.getHead()), ");");
   endMove(op);
 }
 

@@ -30,7 +30,7 @@ protected:
   llvm::SmallPtrSet<mlir::Operation *, 8> ahead; // of the task's waits
 
 private:
-  template <typename Attend> std::string squaresOf(Attend op);
+  std::string squaresOf(ir::AttendPartsOp op);
   std::string querySquaresOf(ir::AttendPartsOp op);
   std::string queryOf(ir::AttendPartsOp op);
 

@@ -23,12 +23,13 @@ public:
 
   bool add(ir::AttendOp attend) {
     return (!attend.getSettled() || add(attend.getSettled())) &&
-           addAttention(attend,
+           addAttention(attend, {attend.getKeys(), attend.getValues(), attend.getPages()},
                         {attend.getLayer(), attend.getRequest(), attend.getHead(), attend.getBegin(), attend.getEnd()});
   }
   bool add(ir::AttendPartsOp attend) {
-    return addAttention(attend, {attend.getLayer(), attend.getRequest(), attend.getHead(), attend.getBegin(),
-                                 attend.getEnd(), attend.getPart()});
+    return addAttention(attend, {attend.getKeys(), attend.getValues(), attend.getPages(), attend.getSquares()},
+                        {attend.getLayer(), attend.getRequest(), attend.getHead(), attend.getBegin(), attend.getEnd(),
+                         attend.getPart()});
   }
 
   /// Tables that it reads.
@@ -52,9 +53,8 @@ public:
 private:
   llvm::DenseSet<Value> written;
 
-  template <class Attend> bool addAttention(Attend attend, std::initializer_list<Value> indices) {
-    for (Value memory :
-         {Value(attend.getKeys()), Value(attend.getValues()), Value(attend.getPages()), Value(attend.getSquares())})
+  bool addAttention(Operation *attend, std::initializer_list<Value> memories, std::initializer_list<Value> indices) {
+    for (Value memory : memories)
       if (memory && written.contains(memory))
         return false;
     for (Value index : indices)

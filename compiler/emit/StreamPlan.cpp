@@ -56,17 +56,17 @@ StreamPlan::StreamPlan(const GraphCode &graph) : calls(graph.signature.calls.siz
   shareRows(graph);
 }
 
-/// Attention fetches keys, values and the parts of keys' sums of squares by 16 bytes.
+/// Attention fetches keys and values by 16 bytes.
 void StreamPlan::alignCaches(const GraphCode &graph) {
   for (ir::CallOp call : graph.signature.calls) {
-    auto align = [&](auto op, Value squares) {
-      for (Value cache : {Value(op.getKeys()), Value(op.getValues()), squares})
+    auto align = [&](auto op) {
+      for (Value cache : {Value(op.getKeys()), Value(op.getValues())})
         if (cache)
           aligned.push_back(graph.signature.memoryOf(call.getArgs()[cast<BlockArgument>(cache).getArgNumber()]));
     };
-    ir::calleeOf(call).getBody().walk([&](ir::AttendOp op) { align(op, op.getSquares()); });
-    ir::calleeOf(call).getBody().walk([&](ir::AttendPartsOp op) { align(op, op.getSquares()); });
-    ir::calleeOf(call).getBody().walk([&](ir::AttendTokensOp op) { align(op, op.getKeySquares()); });
+    ir::calleeOf(call).getBody().walk([&](ir::AttendOp op) { align(op); });
+    ir::calleeOf(call).getBody().walk([&](ir::AttendPartsOp op) { align(op); });
+    ir::calleeOf(call).getBody().walk([&](ir::AttendTokensOp op) { align(op); });
   }
 }
 

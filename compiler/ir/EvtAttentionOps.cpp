@@ -6,9 +6,8 @@ namespace evt::ir {
 
 ParseResult AttendOp::parse(OpAsmParser &parser, OperationState &result) {
   OpAsmParser::UnresolvedOperand query, scales, keys, values, pages, layer, request, head, begin, end;
-  std::optional<OpAsmParser::UnresolvedOperand> squares, settled;
+  std::optional<OpAsmParser::UnresolvedOperand> settled;
   int64_t slots = 0, heads = 1;
-  double epsilon = 0;
   if (parser.parseOperand(query) || parser.parseKeyword("scaled") || parser.parseOperand(scales) ||
       parser.parseKeyword("over") || parser.parseOperand(keys) || parser.parseComma() || parser.parseOperand(values) ||
       parser.parseLSquare() || parser.parseOperand(layer) || parser.parseComma() || parser.parseOperand(head) ||
@@ -19,38 +18,29 @@ ParseResult AttendOp::parse(OpAsmParser &parser, OperationState &result) {
       parser.parseKeyword("pages") || parser.parseKeyword("of") || parser.parseInteger(slots) ||
       (succeeded(parser.parseOptionalKeyword("heads")) && parser.parseInteger(heads)))
     return failure();
-  if (succeeded(parser.parseOptionalKeyword("normed"))) {
-    squares.emplace();
-    if (parser.parseOperand(*squares) || parser.parseKeyword("epsilon") || parser.parseFloat(epsilon))
-      return failure();
-  }
   RankedTensorType queryType, accType;
-  MemRefType cacheType, pagesType, squaresType;
+  MemRefType cacheType, pagesType;
   if (parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(queryType) || parser.parseComma() ||
       parser.parseType(cacheType) || parser.parseComma() || parser.parseType(pagesType) || parser.parseArrow() ||
-      parser.parseType(accType) || (squares && (parser.parseComma() || parser.parseType(squaresType))))
+      parser.parseType(accType))
     return failure();
   Builder &b = parser.getBuilder();
   if (accType.getRank() < 1)
     return parser.emitError(parser.getNameLoc(), "has a result of rank 0");
   auto row = RankedTensorType::get(accType.getShape().drop_back(), accType.getElementType());
   result.addAttribute("page_slots", b.getI64IntegerAttr(slots));
-  result.addAttribute("epsilon", b.getF64FloatAttr(epsilon));
   result.addAttribute("heads", b.getI64IntegerAttr(heads));
   result.addTypes({row, row, accType});
   if (parser.resolveOperand(query, queryType, result.operands) || parser.resolveOperand(scales, row, result.operands) ||
       parser.resolveOperand(keys, cacheType, result.operands) ||
       parser.resolveOperand(values, cacheType, result.operands) ||
-      parser.resolveOperand(pages, pagesType, result.operands) ||
-      (squares && parser.resolveOperand(*squares, squaresType, result.operands)))
+      parser.resolveOperand(pages, pagesType, result.operands))
     return failure();
   for (auto &index : {layer, request, head, begin, end})
     if (parser.resolveOperand(index, b.getIndexType(), result.operands))
       return failure();
   if (settled && parser.resolveOperand(*settled, b.getIndexType(), result.operands))
     return failure();
-  result.getOrAddProperties<Properties>().operandSegmentSizes = {1, 1, 1, 1, 1, squares ? 1 : 0,
-                                                                 1, 1, 1, 1, 1, settled ? 1 : 0};
   return success();
 }
 
@@ -63,15 +53,9 @@ void AttendOp::print(OpAsmPrinter &p) {
   p << " pages of " << (int64_t)getPageSlots();
   if ((int64_t)getHeads() != 1)
     p << " heads " << (int64_t)getHeads();
-  if (getSquares()) {
-    p << " normed " << getSquares() << " epsilon ";
-    p.printFloat(getEpsilon());
-  }
-  p.printOptionalAttrDict((*this)->getAttrs(), {"page_slots", "epsilon", "heads", "operandSegmentSizes"});
+  p.printOptionalAttrDict((*this)->getAttrs(), {"page_slots", "heads"});
   p << " : " << getQuery().getType() << ", " << getKeys().getType() << ", " << getPages().getType() << " -> "
     << getAcc().getType();
-  if (getSquares())
-    p << ", " << getSquares().getType();
 }
 
 LogicalResult AttendOp::verify() {
@@ -100,13 +84,6 @@ LogicalResult AttendOp::verify() {
     return emitOpError("pages must be a memref of rank 2 of i32, found ") << pages;
   if ((int64_t)getPageSlots() < 1)
     return emitOpError("a page must have slots, found ") << (int64_t)getPageSlots();
-  if (getSquares()) {
-    auto squares = cast<MemRefType>(getSquares().getType());
-    if (squares.getRank() != 4 || !squares.getElementType().isF32() || squares.isDynamicDim(3))
-      return emitOpError(
-                 "sums of squares must be f32, [layer, head, slot, part] with a constant number of parts, found ")
-             << squares;
-  }
   return success();
 }
 
@@ -160,18 +137,6 @@ LogicalResult AttendTokensOp::verify() {
     return emitOpError("pages must be a memref of rank 2 of i32, found ") << pages;
   if ((int64_t)getPageSlots() < 1)
     return emitOpError("a page must have slots, found ") << (int64_t)getPageSlots();
-  if (!getQuerySquares() != !getKeySquares())
-    return emitOpError("has sums of squares of queries and of keys, or of neither");
-  if (!getKeySquares())
-    return success();
-  auto ofKeys = cast<MemRefType>(getKeySquares().getType()), ofQuery = cast<MemRefType>(getQuerySquares().getType());
-  if (ofKeys.getRank() != 4 || !ofKeys.getElementType().isF32() || ofKeys.isDynamicDim(3))
-    return emitOpError("sums of squares must be f32, [layer, head, slot, part] with a constant number of parts, found ")
-           << ofKeys;
-  if (ofQuery.getRank() != 2 || !ofQuery.getElementType().isF32() ||
-      ofQuery.getDimSize(1) != (int64_t)getGroup() * keys.getDimSize(1) * ofKeys.getDimSize(3))
-    return emitOpError("sums of squares of queries must be f32, [token, query head * part] with ")
-           << ofKeys.getDimSize(3) << " parts a head, found " << ofQuery;
   return success();
 }
 
@@ -200,8 +165,10 @@ LogicalResult RotateHeadOp::verify() {
       return emitOpError("slots must be a memref of rank 1 of i32, found ") << slots;
   if (!getCosines() != !getSines() || !isTable(getCosines(), 2, columns / 2) || !isTable(getSines(), 2, columns / 2))
     return emitOpError("cosines and sines must be f32, [token, ") << columns / 2 << "], or absent";
-  if (!getWeights() != !getSquares() || !isTable(getWeights(), 2, columns))
-    return emitOpError("weights of a norm must be f32, [layer, ") << columns << "], with sums of squares, or absent";
+  if (!isTable(getWeights(), 2, columns))
+    return emitOpError("weights of a norm must be f32, [layer, ") << columns << "], or absent";
+  if (getSquares() && !getWeights())
+    return emitOpError("has sums of squares without a norm");
   if (auto squares = getSquares() ? cast<MemRefType>(getSquares().getType()) : MemRefType();
       squares && (squares.getRank() != out.getRank() || !squares.getElementType().isF32() ||
                   (getSlots() && squares.getDimSize(3) != columns / 16)))

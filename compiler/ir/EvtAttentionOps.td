@@ -4,7 +4,7 @@
 
 include "EvtGraphOps.td"
 
-def AttendOp : Evt_Op<"attend", [AttrSizedOperandSegments]> {
+def AttendOp : Evt_Op<"attend"> {
   let summary = "attention of a few query rows over a range of a request's keys and values";
   let description = [{
     Keys and values lie in a cache of slots, `[layer, head, slot, column]`, that is handed out in pages: position `p` of a request is
@@ -25,16 +25,6 @@ def AttendOp : Evt_Op<"attend", [AttrSizedOperandSegments]> {
       : tensor<4x128xbf16>, memref<?x?x8x128xbf16>, memref<?x?xi32> -> tensor<4x128xf32>
     ```
 
-    Keys may have been stored without the root of their norm. Then `squares`, `[layer, head, slot, part]`, holds the sums of
-    squares of parts of what the norm is of, and `s(r, p)` is also multiplied with
-    `rsqrt((sum over the parts) / columns + epsilon)`:
-
-    ```mlir
-    %m, %sum, %acc = evt.attend %q scaled %scales over %keys, %values[%l, %h, %pages[%r]] from %begin to %end pages of 64
-      normed %squares epsilon 1.0e-6
-      : tensor<4x128xbf16>, memref<?x?x8x128xbf16>, memref<?x?xi32> -> tensor<4x128xf32>, memref<?x?x8x8xf32>
-    ```
-
     With `heads N` the query has the rows of N key/value heads, those of `%h` first, then those of `%h + 1` and so on, as many of
     each. A row attends to its head's keys and values:
 
@@ -47,10 +37,9 @@ def AttendOp : Evt_Op<"attend", [AttrSizedOperandSegments]> {
     they may be read before the task's events are waited for.
   }];
   let arguments = (ins AnyStaticShapeTensor:$query, AnyStaticShapeTensor:$scales, Arg<AnyMemRef, "", [MemRead]>:$keys,
-                       Arg<AnyMemRef, "", [MemRead]>:$values, Arg<AnyMemRef, "", [MemRead]>:$pages,
-                       Arg<Optional<AnyMemRef>, "", [MemRead]>:$squares, Index:$layer, Index:$request, Index:$head,
-                       Index:$begin, Index:$end, Optional<Index>:$settled, I64Attr:$page_slots,
-                       DefaultValuedAttr<F64Attr, "0.0">:$epsilon, DefaultValuedAttr<I64Attr, "1">:$heads);
+                       Arg<AnyMemRef, "", [MemRead]>:$values, Arg<AnyMemRef, "", [MemRead]>:$pages, Index:$layer,
+                       Index:$request, Index:$head, Index:$begin, Index:$end, Optional<Index>:$settled,
+                       I64Attr:$page_slots, DefaultValuedAttr<I64Attr, "1">:$heads);
   let results = (outs AnyStaticShapeTensor:$m, AnyStaticShapeTensor:$sum, AnyStaticShapeTensor:$acc);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -83,7 +72,7 @@ def MergeOp : Evt_Op<"merge", [TypesMatchWith<"sums have the type of the maxima"
   let hasVerifier = 1;
 }
 
-def AttendTokensOp : Evt_Op<"attend_tokens", [AttrSizedOperandSegments, AllTypesMatch<["query", "out"]>,
+def AttendTokensOp : Evt_Op<"attend_tokens", [AllTypesMatch<["query", "out"]>,
                                                 AllTypesMatch<["requests", "positions"]>,
                                                 AllTypesMatch<["keys", "values"]>]> {
   let summary = "attention of consecutive tokens of a step: those in long runs";
@@ -101,30 +90,16 @@ def AttendTokensOp : Evt_Op<"attend_tokens", [AttrSizedOperandSegments, AllTypes
       group 4 scale 0.125
       : memref<?x2048xbf16>, memref<?xi32>, memref<?x?x8x64xbf16>, memref<?x?xi32>
     ```
-
-    Queries and keys may have been stored without the roots of their norms. Then `query_squares`, `[token, query head * part]`, and
-    `key_squares`, `[layer, head, slot, part]`, hold the sums of squares of parts of what the norms are of, and the score is also
-    multiplied with `rsqrt((sum over the parts) / columns + epsilon)` of both:
-
-    ```mlir
-    evt.attend_tokens %q[%t, %h] into %o tokens 32 of %requests, %positions runs of 16 over %keys, %values[%l] through %pages of 64
-      group 4 scale 0.125 normed %qs, %ks epsilon 1.0e-6
-      : memref<?x2048xbf16>, memref<?xi32>, memref<?x?x8x64xbf16>, memref<?x?xi32>, memref<?x128xf32>, memref<?x?x8x4xf32>
-    ```
   }];
   let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$query, Arg<AnyMemRef, "", [MemWrite]>:$out,
                        Arg<AnyMemRef, "", [MemRead]>:$requests, Arg<AnyMemRef, "", [MemRead]>:$positions,
                        Arg<AnyMemRef, "", [MemRead]>:$keys, Arg<AnyMemRef, "", [MemRead]>:$values,
-                       Arg<AnyMemRef, "", [MemRead]>:$pages, Arg<Optional<AnyMemRef>, "", [MemRead]>:$query_squares,
-                       Arg<Optional<AnyMemRef>, "", [MemRead]>:$key_squares, Index:$token, Index:$head, Index:$layer,
-                       I64Attr:$tokens, I64Attr:$enough, I64Attr:$page_slots, I64Attr:$group, F64Attr:$scale,
-                       DefaultValuedAttr<F64Attr, "0.0">:$epsilon);
+                       Arg<AnyMemRef, "", [MemRead]>:$pages, Index:$token, Index:$head, Index:$layer,
+                       I64Attr:$tokens, I64Attr:$enough, I64Attr:$page_slots, I64Attr:$group, F64Attr:$scale);
   let assemblyFormat = [{
     $query `[` $token `,` $head `]` `into` $out `tokens` $tokens `of` $requests `,` $positions `runs` `of` $enough
-    `over` $keys `,` $values `[` $layer `]` `through` $pages `of` $page_slots `group` $group `scale` $scale
-    (`normed` $query_squares^ `,` $key_squares `epsilon` $epsilon)? attr-dict
+    `over` $keys `,` $values `[` $layer `]` `through` $pages `of` $page_slots `group` $group `scale` $scale attr-dict
     `:` type($query) `,` type($requests) `,` type($keys) `,` type($pages)
-    (`,` type($query_squares)^ `,` type($key_squares))?
   }];
   let hasVerifier = 1;
 }
@@ -137,12 +112,16 @@ def RotateHeadOp : Evt_Op<"rotate_head", [AttrSizedOperandSegments]> {
     token that has no slot is left out, and of several with one slot the last stays.
 
     With cosines and sines, `[token, columns / 2]`, columns `i` and `i + columns / 2` are rotated. With a norm's weights,
-    `[layer, columns]`, each column is multiplied with its weight before, but not with the norm's root: the sums of squares
-    that it needs go to `squares`, part `i` being of columns `8 i … 8 i + 7` of both halves, in the place of `out` with parts for columns.
+    `[layer, columns]`, the head is normed before: column `i` is multiplied with `weights[layer, i]` and with
+    `rsqrt((sum of the squares of all columns) / columns + epsilon)`.
+
+    Others may store heads without that root, with sums of squares beside them from which readers find it (`evt.attend_parts`). For those
+    readers, `squares` gets what says of this head that its root is 1: `16 (1 - epsilon)` for each of its `columns / 16` parts, in the
+    place of `out` with parts for columns.
 
     ```mlir
-    evt.rotate_head %x[%t, %c] tokens 32 columns 64 into %q[%l, %h] by %cos, %sin normed %w, %qs
-      : memref<?x768xf32>, memref<?x512xbf16> by memref<?x32xf32>, memref<?x32xf32> normed memref<?x64xf32>, memref<?x32xf32>
+    evt.rotate_head %x[%t, %c] tokens 32 columns 64 into %q[%l, %h] by %cos, %sin normed %w epsilon 1.0e-6
+      : memref<?x768xf32>, memref<?x512xbf16> by memref<?x32xf32>, memref<?x32xf32> normed memref<?x64xf32>
     evt.rotate_head %x[%t, %c] tokens 32 columns 64 into %values[%l, %h] through %slots
       : memref<?x768xf32>, memref<?x?x2x64xbf16> through memref<?xi32>
     ```
@@ -151,12 +130,12 @@ def RotateHeadOp : Evt_Op<"rotate_head", [AttrSizedOperandSegments]> {
                        Arg<Optional<AnyMemRef>, "", [MemRead]>:$slots, Arg<Optional<AnyMemRef>, "", [MemRead]>:$cosines,
                        Arg<Optional<AnyMemRef>, "", [MemRead]>:$sines, Arg<Optional<AnyMemRef>, "", [MemRead]>:$weights,
                        Arg<Optional<AnyMemRef>, "", [MemWrite]>:$squares, Index:$token, Index:$column, Index:$layer,
-                       Index:$head, I64Attr:$tokens, I64Attr:$columns);
+                       Index:$head, I64Attr:$tokens, I64Attr:$columns, DefaultValuedAttr<F64Attr, "0.0">:$epsilon);
   let assemblyFormat = [{
     $x `[` $token `,` $column `]` `tokens` $tokens `columns` $columns `into` $out `[` $layer `,` $head `]`
-    (`through` $slots^)? (`by` $cosines^ `,` $sines)? (`normed` $weights^ `,` $squares)? attr-dict
+    (`through` $slots^)? (`by` $cosines^ `,` $sines)? (`normed` $weights^ `epsilon` $epsilon)? (`squares` $squares^)? attr-dict
     `:` type($x) `,` type($out) (`through` type($slots)^)? (`by` type($cosines)^ `,` type($sines))?
-    (`normed` type($weights)^ `,` type($squares))?
+    (`normed` type($weights)^)? (`squares` type($squares)^)?
   }];
   let hasVerifier = 1;
 }
@@ -204,9 +183,10 @@ def AttendPartsOp : Evt_Op<"attend_parts", [AttrSizedOperandSegments, AllTypesMa
       : memref<?x512xbf16>, memref<?x?x8x128xbf16>, memref<?x?xi32>, memref<?x8x?x?x4xf32>, memref<?x8x?x?x4x128xf32>
     ```
 
-    Queries and keys may have been stored without the roots of their norms. Then `q_squares[token, squares_column + r * P …]`
-    and `squares[layer, head, slot, …]` hold the `P` sums of squares of parts of what the norms are of, and scores are multiplied with
-    both `rsqrt((sum over the parts) / columns + epsilon)`:
+    Queries, and keys of positions from `settled` on, may have been stored without the roots of their norms, since several tasks have
+    parts of them. Then `q_squares[token, squares_column + r * P …]` and `squares[layer, head, slot, …]` hold the `P` sums of squares of
+    parts of what the norms are of, and scores are multiplied with both `rsqrt((sum over the parts) / columns + epsilon)`. Keys of
+    settled positions are as they are.
 
     ```mlir
     evt.attend_parts %q[%t, %c] over %keys, %values[%l, %h, %pages[%r]] from %begin to %length parts of %part settled %settled

@@ -17,11 +17,13 @@ struct CacheRow {
   std::int64_t layer, request, head;
 };
 
-/// Keys that were stored without the root of their norm: sums of squares of parts of what the norm is of.
+/// Keys that were stored without the root of their norm, those of positions from `from` on: sums of squares of parts of
+/// what the norm is of.
 template <int Parts> struct Squares {
   static constexpr int count = Parts;
   const Memory<float, 4> &parts;
   float epsilon;
+  std::int64_t from;
 };
 struct NoSquares {};
 

@@ -171,7 +171,8 @@ protected:
     Made embed, angles;
     std::optional<Made> remember;                         // few tokens: a part of angles
     std::optional<Made> query, key, value;                // few tokens: a product each, which ends with the rotation
-    std::optional<Made> rotate, appendKeys, appendValues; // many: heads, rotated and stored
+    std::optional<Made> rotate, appendKeys, appendValues; // many: heads, normed, rotated and stored
+    std::optional<Made> settle;                           // few, where heads have norms: keys in their final form
     Made attend;
     std::optional<Made> merge;
     std::optional<Made> attendRuns;                // many: tokens in long runs
@@ -241,6 +242,8 @@ protected:
       made.query = makeHead(way, "query", 0);
       made.key = makeHead(way, "key", model.heads);
       made.value = makeHead(way, "value", model.heads + model.kvHeads);
+      if (model.hasQkNorm)
+        made.settle = makeSettle(way);
     } else {
       makeRotations(way, made);
     }
@@ -411,63 +414,62 @@ protected:
   void makeRotations(const Way &way, Devices &made) {
     const std::string &w = way.prefix;
     auto rotation = [&](const std::string &kind, const std::string &target, const std::string &norm,
-                        const std::string &squares, int64_t firstHead) {
-      const bool isCached = !norm.starts_with("q"), turns = !norm.empty(), hasNorm = turns && model.hasQkNorm;
+                        int64_t firstHead) {
+      const bool isKey = target == "keys", isCached = isKey || target == "values", turns = !norm.empty();
+      const bool hasNorm = turns && model.hasQkNorm;
       std::vector<std::string> memories = {"wide_qkv", target};
       if (turns)
         memories.insert(memories.end(), {w + "cosines", w + "sines"});
       if (isCached)
         memories.push_back("slots");
       if (hasNorm)
-        memories.insert(memories.end(), {norm, squares});
+        memories.push_back(norm);
+      if (hasNorm && isKey)
+        memories.push_back("key_squares");
       return make(w + kind, memories, true, {"i", "n"}, [=, this](TileScope &s) {
-        TileScope::HeadRotation how{s["wide_qkv"], s[target], {}, {}, {}, {}, {}, rotatedTokens, head};
+        TileScope::HeadRotation how{s["wide_qkv"], s[target],        {}, {}, {}, {}, {}, rotatedTokens,
+                                    head,          model.normEpsilon};
         if (turns) {
           how.cosines = s[w + "cosines"];
           how.sines = s[w + "sines"];
         }
         if (isCached)
           how.slots = s["slots"];
-        if (hasNorm) {
+        if (hasNorm)
           how.weights = s[norm];
-          how.squares = s[squares];
-        }
+        if (hasNorm && isKey)
+          how.squares = s["key_squares"];
         s.rotateHead(how, s["i"] * rotatedTokens, (s["n"] + firstHead) * head, s["layer"], s["n"]);
       });
     };
-    made.rotate = rotation("rotate", w + "q", "q_norm", w + "q_squares", 0);
-    made.appendKeys = rotation("append_keys", "keys", "k_norm", "key_squares", model.heads);
-    made.appendValues = rotation("append_values", "values", "", "", model.heads + model.kvHeads);
+    made.rotate = rotation("rotate", w + "q", "q_norm", 0);
+    made.appendKeys = rotation("append_keys", "keys", "k_norm", model.heads);
+    made.appendValues = rotation("append_values", "values", "", model.heads + model.kvHeads);
   }
 
-  /// The query heads that share key/value head h, and what their scores are multiplied with.
-  /// A token's `rows` rows, from those of key/value head `h` on, and what their scores are multiplied with.
-  std::pair<Tile, Tile> loadQuery(TileScope &s, const Way &way, Index token, Index h, int64_t rows) {
-    const std::string &w = way.prefix;
-    Tile query = s.reshape(s.load(s[w + "q"], {token, h * (group * head)}, {1, rows * head}), {rows, head});
-    if (!model.hasQkNorm)
-      return {query, s.splat(1.0 / std::sqrt((double)head), {rows})};
-    Tile squares =
-        s.reshape(s.load(s[w + "q_squares"], {token, h * (group * parts)}, {1, rows * parts}), {rows, parts});
-    Tile mean = s.reduce(Combine::add, squares, {1}) * (1.0 / (double)head);
-    return {query, s.mathNear("rsqrt", mean + model.normEpsilon) * (1.0 / std::sqrt((double)head))};
+  /// Few tokens: the keys of a head that the step has stored without the root of their norm get it, for steps to come.
+  Made makeSettle(const Way &way) {
+    return make(way.prefix + "settle", {"keys", "key_squares", "slots"}, false, {"t", "l", "h"}, [&](TileScope &s) {
+      const std::vector<int64_t> tokens = {1, 1, way.tokens}, keys = {1, 1, way.tokens, head},
+                                 sums = {1, 1, way.tokens, parts};
+      const std::vector<Index> at = {s["l"], s["h"], s["t"] * way.tokens, 0};
+      Tile key = s.load(s["keys"], at, keys, {.table = s["slots"], .tableDim = 2});
+      Tile squares = s.load(s["key_squares"], at, sums, {.table = s["slots"], .tableDim = 2});
+      Tile mean = s.reduce(Combine::add, squares, {3}) * (1.0 / (double)head);
+      Tile root = s.broadcast(s.mathNear("rsqrt", mean + model.normEpsilon), keys, {3});
+      s.store(s.convert(s.convert(key, f32) * root, bf16), s["keys"], at,
+              {.sizes = keys, .table = s["slots"], .tableDim = 2});
+      s.store(s.splat((1 - model.normEpsilon) * (double)(head / parts), sums), s["key_squares"], at,
+              {.sizes = sums, .table = s["slots"], .tableDim = 2});
+    });
   }
 
   std::vector<std::string> attentionMemories(const Way &way) {
-    const std::string &w = way.prefix;
-    std::vector<std::string> memories = {w + "q", "keys", "values", "pages", "requests", "positions"};
-    if (model.hasQkNorm)
-      memories.insert(memories.end(), {w + "q_squares", "key_squares"});
-    return memories;
+    return {way.prefix + "q", "keys", "values", "pages", "requests", "positions"};
   }
 
   TileScope::Attention cacheOf(TileScope &s, Index request, Index h) {
-    TileScope::Attention over{s["keys"], s["values"], s["pages"], s["layer"], request, h, limits.pageSlots};
-    if (model.hasQkNorm) {
-      over.squares = s["key_squares"];
-      over.epsilon = model.normEpsilon;
-    }
-    return over;
+    return {s["keys"], s["values"], s["pages"], s["layer"], request, h, limits.pageSlots};
   }
 
   /// How many positions a part has: as few as give at most mostParts parts. It depends on the request's own length
@@ -481,6 +483,8 @@ protected:
     const std::string &w = way.prefix;
     std::vector<std::string> memories = attentionMemories(way);
     memories.insert(memories.end(), {"part_m", "part_sum", "part_acc"});
+    if (model.hasQkNorm)
+      memories.insert(memories.end(), {w + "q_squares", "key_squares"});
     return make(w + "attend", memories, true, {"t", "h", "s"}, [&](TileScope &s) {
       Index token = s["t"], h = s["h"], number = s["s"];
       Index request = s.read(s["requests"], {token}), length = s.read(s["positions"], {token}) + 1;
@@ -489,6 +493,8 @@ protected:
       if (model.hasQkNorm) {
         query.squares = s[w + "q_squares"];
         query.squaresColumn = h * (group * parts);
+        query.keySquares = s["key_squares"];
+        query.epsilon = model.normEpsilon;
       }
       // A step writes no more positions of a request than it has tokens, the last ones up to the token's own.
       Index settled = length - s.dim(s["positions"], 0);
@@ -524,12 +530,15 @@ protected:
       auto attend = [&](Index token) {
         s.loop(0, s.shortTokens(runs(s), token, 1), 1, {}, [&](Index, std::vector<Tile>) {
           Index request = s.read(s["requests"], {token}), length = s.read(s["positions"], {token}) + 1;
-          auto [query, scales] = loadQuery(s, way, token, h, heads * group);
+          const int64_t rows = heads * group;
+          Tile query =
+              s.reshape(s.load(s[way.prefix + "q"], {token, h * (group * head)}, {1, rows * head}), {rows, head});
+          Tile scales = s.splat(1.0 / std::sqrt((double)head), {rows});
           TileScope::Attention over = cacheOf(s, request, h);
           over.heads = heads;
           // Of a request whose tokens are a short run the step writes no earlier positions.
           Index settled = length - enoughForTiles;
-          storeAttention(s, way, s.attend(query, scales, over, 0, length, settled), token, h, heads * group);
+          storeAttention(s, way, s.attend(query, scales, over, 0, length, settled), token, h, rows);
           return std::vector<Tile>();
         });
       };
@@ -558,11 +567,8 @@ protected:
     std::vector<std::string> memories = attentionMemories(way);
     memories.push_back(way.prefix + "attention");
     return make(way.prefix + "attend_runs", memories, true, {"t", "h"}, [&](TileScope &s) {
-      TileScope::TokenAttention how{
-          s[way.prefix + "q"],          s[way.prefix + "attention"], std::nullopt, runTile(), group,
-          1.0 / std::sqrt((double)head)};
-      if (model.hasQkNorm)
-        how.querySquares = s[way.prefix + "q_squares"];
+      TileScope::TokenAttention how{s[way.prefix + "q"], s[way.prefix + "attention"], runTile(), group,
+                                    1.0 / std::sqrt((double)head)};
       s.attendTokens(how, runs(s), cacheOf(s, 0, s["h"]), s["t"] * runTile());
     });
   }

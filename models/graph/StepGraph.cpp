@@ -148,7 +148,7 @@ private:
     const std::string &w = way.prefix;
     for (const char *name : {"x", "xb", "squares", "cosines", "sines", "q", "attention", "h"})
       alloc(g, w + name, {tokens});
-    if (model.hasQkNorm)
+    if (model.hasQkNorm && way.streams)
       alloc(g, w + "q_squares", {tokens});
     alloc(g, w + "candidates", {requests});
     if (made.last)
@@ -397,6 +397,9 @@ private:
         [&](Protocol &p, Index tile, Index task) {
           p.notify(scored, elementOf({tile, floordiv(task, tasks)}));
         });
+    if (made.settle) // nothing of this step waits for it: it is done while the last logits are on their way
+      call(g, *made.settle, {sizes.tiles, layers, model.kvHeads},
+           [&](Protocol &p) { waitForStream(p, way, layers, p[0]); });
     call(g, made.best, {sizes.rows, chunks()}, [&](Protocol &p) {
       if (made.remember)
         p.wait(events.at(w + "remembered"), {0});

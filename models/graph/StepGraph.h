@@ -15,7 +15,7 @@
 //   frequencies     f32 [head / 2]          of the rotary embedding
 //   weights         bf16; norms f32         as models/weights stacks them; attn_norm has the last norm as one row more
 //   keys, values    bf16 [layers, kv heads, slots, head]
-//   key_squares     f32 [layers, kv heads, slots, parts]; only where queries and keys are normed
+//   key_squares     f32 [layers, kv heads, slots, parts]; only where queries and keys are normed: what is left to norm
 //   history         i32 [slots]             the tokens, beside their keys
 //   logits          f32 [R, vocabulary]
 //   next            i32 [R]                 the token that the request has chosen

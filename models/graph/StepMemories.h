@@ -91,7 +91,6 @@ protected:
       declare(w + "cosines", f32, {dyn, half});
       declare(w + "sines", f32, {dyn, half});
       declare(w + "q", bf16, {dyn, queries});
-      declare(w + "q_squares", f32, {dyn, model.heads * parts});
       declare(w + "attention", bf16, {dyn, queries});
       declare(w + "h", bf16, {dyn, model.feedForward});
       declare(w + "last_xb", bf16, {dyn, d});
@@ -99,6 +98,7 @@ protected:
     }
     declare("deep_squares", f32, {dyn, d / promptTokens.rowsOf(d, 1, true)});
     declare("wide_qkv", f32, {dyn, projected});
+    declare("q_squares", f32, {dyn, model.heads * parts});
     declare("part_m", f32, {dyn, model.kvHeads, dyn, dyn, group});
     declare("part_sum", f32, {dyn, model.kvHeads, dyn, dyn, group});
     declare("part_acc", f32, {dyn, model.kvHeads, dyn, dyn, group, head});

@@ -5,12 +5,12 @@
 // RUN: %evt show --target cuda --stage source %s | FileCheck %s
 // CHECK: evt::tile::attend<4, 64, 16, 1, Kernel::layout.tile_stages()>(w
 // CHECK: void feed_attends(evt::TileRing &ring, evt::TileLoader part, Waits &waits, evt::Worker &w,
-// CHECK-NEXT: evt::tile::feed_attention<4, 64, 16, 1, Kernel::layout.tile_stages()>(ring, part, waits, a2, a3, a4, evt::tile::NoSquares{}, {INT64_C(0), a6, a7}, INT64_C(0), INT64_C(9), 0);
+// CHECK-NEXT: evt::tile::feed_attention<4, 64, 16, 1, Kernel::layout.tile_stages()>(ring, part, waits, a2, a3, a4, {INT64_C(0), a6, a7}, INT64_C(0), INT64_C(9), 0);
 // CHECK-NEXT: }
 // Two heads: half of the rows are of each. What is settled may be fed before the task's events have come.
 // CHECK: evt::tile::attend<4, 64, 16, 2, Kernel::layout.tile_stages()>(w
 // CHECK: void feed_attends_pairs(
-// CHECK: evt::tile::feed_attention<4, 64, 16, 2, Kernel::layout.tile_stages()>(ring, part, waits, a2, a3, a4, evt::tile::NoSquares{}, {INT64_C(0), a6, INT64_C(0)}, INT64_C(0), INT64_C(9), INT64_C(5));
+// CHECK: evt::tile::feed_attention<4, 64, 16, 2, Kernel::layout.tile_stages()>(ring, part, waits, a2, a3, a4, {INT64_C(0), a6, INT64_C(0)}, INT64_C(0), INT64_C(9), INT64_C(5));
 
 evt.device @attends(%q: memref<?x4x64xbf16>, %scales: memref<4xf32>, %keys: memref<1x2x?x64xbf16>,
                     %values: memref<1x2x?x64xbf16>, %pages: memref<?x?xi32>, %o: memref<?x2x4x64xf32>) grid(%t, %h) {

@@ -31,16 +31,6 @@ evt.device @d(%k: memref<?x2x?x64xbf16>, %pages: memref<?x?xi32>) grid(%i) {
 
 // -----
 
-evt.device @d(%k: memref<?x2x?x64xbf16>, %k2: memref<?x2x?x?xf32>, %pages: memref<?x?xi32>) grid(%i) {
-  %q = arith.constant dense<1.0> : tensor<4x64xbf16>
-  %s = arith.constant dense<1.0> : tensor<4xf32>
-  // expected-error @below {{'evt.attend' op sums of squares must be f32, [layer, head, slot, part] with a constant number of parts}}
-  %m, %l, %a = evt.attend %q scaled %s over %k, %k[%i, %i, %pages[%i]] from %i to %i pages of 8 normed %k2 epsilon 0.0
-    : tensor<4x64xbf16>, memref<?x2x?x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>, memref<?x2x?x?xf32>
-}
-
-// -----
-
 evt.device @d(%k: memref<?x2x?x64xbf16>, %pages: memref<?x?xi32>) grid(%i) {
   %q = arith.constant dense<1.0> : tensor<4x64xbf16>
   %s = arith.constant dense<1.0> : tensor<4xf32>
@@ -107,6 +97,12 @@ evt.device @d(%x: memref<?x768xf32>, %o: memref<?x512xbf16>) grid(%i) {
   evt.rotate_head %x[%i, %i] tokens 64 columns 64 into %o[%i, %i] : memref<?x768xf32>, memref<?x512xbf16>
 }
 
+// -----
+
+evt.device @d(%x: memref<?x768xf32>, %o: memref<?x512xbf16>, %s: memref<?x32xf32>) grid(%i) {
+  // expected-error @below {{'evt.rotate_head' op has sums of squares without a norm}}
+  evt.rotate_head %x[%i, %i] tokens 32 columns 64 into %o[%i, %i] squares %s : memref<?x768xf32>, memref<?x512xbf16> squares memref<?x32xf32>
+}
 
 // -----
 

@@ -5,7 +5,7 @@
 
 // CHECK-LABEL: evt.device @attends
 evt.device @attends(%q: memref<?x4x64xbf16>, %keys: memref<?x2x?x64xbf16>, %values: memref<?x2x?x64xbf16>,
-                    %squares: memref<?x2x?x4xf32>, %pages: memref<?x?xi32>, %o: memref<?x4x64xf32>, %l: index)
+                    %pages: memref<?x?xi32>, %o: memref<?x4x64xf32>, %l: index)
     grid(%t, %h) {
   %c0 = arith.constant 0 : index
   %c9 = arith.constant 9 : index
@@ -14,16 +14,11 @@ evt.device @attends(%q: memref<?x4x64xbf16>, %keys: memref<?x2x?x64xbf16>, %valu
   // CHECK: %{{.*}}, %{{.*}}, %[[ACC:.*]] = evt.attend %{{.*}} scaled %{{.*}} over %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}[%{{.*}}]] from %{{.*}} to %{{.*}} pages of 16 : tensor<4x64xbf16>, memref<?x2x?x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>
   %m, %sum, %acc = evt.attend %query scaled %scales over %keys, %values[%l, %h, %pages[%t]] from %c0 to %c9 pages of 16
     : tensor<4x64xbf16>, memref<?x2x?x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>
-  // CHECK: evt.attend {{.*}} pages of 16 normed %{{.*}} epsilon {{9.99.*E-7|1.0+e-06}} : tensor<4x64xbf16>, memref<?x2x?x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>, memref<?x2x?x4xf32>
-  %m2, %sum2, %acc2 = evt.attend %query scaled %scales over %keys, %values[%l, %h, %pages[%t]] from %c0 to %c9 pages of 16
-    normed %squares epsilon 1.0e-6
-    : tensor<4x64xbf16>, memref<?x2x?x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>, memref<?x2x?x4xf32>
-  // CHECK: evt.attend {{.*}} to %{{.*}} settled %{{.*}} pages of 16 heads 2 normed %{{.*}} epsilon {{.*}} : tensor<4x64xbf16>
-  %m3, %sum3, %acc3 = evt.attend %query scaled %scales over %keys, %values[%l, %c0, %pages[%t]] from %c0 to %c9 settled %t
-    pages of 16 heads 2 normed %squares epsilon 1.0e-6
-    : tensor<4x64xbf16>, memref<?x2x?x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>, memref<?x2x?x4xf32>
-  %two = arith.addf %acc, %acc2 : tensor<4x64xf32>
-  %both = arith.addf %two, %acc3 : tensor<4x64xf32>
+  // CHECK: evt.attend {{.*}} to %{{.*}} settled %{{.*}} pages of 16 heads 2 : tensor<4x64xbf16>
+  %m2, %sum2, %acc2 = evt.attend %query scaled %scales over %keys, %values[%l, %c0, %pages[%t]] from %c0 to %c9 settled %t
+    pages of 16 heads 2
+    : tensor<4x64xbf16>, memref<?x2x?x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>
+  %both = arith.addf %acc, %acc2 : tensor<4x64xf32>
   evt.store %both, %o[%t, %c0, %c0] : tensor<4x64xf32> -> memref<?x4x64xf32>
 }
 
@@ -39,18 +34,13 @@ evt.device @merges(%m: memref<?x8x?x4xf32>, %sum: memref<?x8x?x4xf32>, %acc: mem
 
 // CHECK-LABEL: evt.device @attends_tokens
 evt.device @attends_tokens(%q: memref<?x512xbf16>, %o: memref<?x512xbf16>, %keys: memref<?x2x?x64xbf16>,
-                           %values: memref<?x2x?x64xbf16>, %qs: memref<?x32xf32>, %ks: memref<?x2x?x4xf32>,
-                           %pages: memref<?x?xi32>, %requests: memref<?xi32>, %positions: memref<?xi32>, %l: index)
+                           %values: memref<?x2x?x64xbf16>, %pages: memref<?x?xi32>, %requests: memref<?xi32>, %positions: memref<?xi32>, %l: index)
     grid(%t, %h) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   // CHECK: evt.attend_tokens %{{.*}}[%{{.*}}, %{{.*}}] into %{{.*}} tokens 32 of %{{.*}}, %{{.*}} runs of 16 over %{{.*}}, %{{.*}}[%{{.*}}] through %{{.*}} of 64 group 4 scale 1.250000e-01 : memref<?x512xbf16>, memref<?xi32>, memref<?x2x?x64xbf16>, memref<?x?xi32>
   evt.attend_tokens %q[%t, %h] into %o tokens 32 of %requests, %positions runs of 16 over %keys, %values[%l] through %pages of 64
     group 4 scale 0.125 : memref<?x512xbf16>, memref<?xi32>, memref<?x2x?x64xbf16>, memref<?x?xi32>
-  // CHECK: evt.attend_tokens {{.*}} scale 1.250000e-01 normed %{{.*}}, %{{.*}} epsilon {{9.99.*E-7|1.0+e-06}} : {{.*}}, memref<?x32xf32>, memref<?x2x?x4xf32>
-  evt.attend_tokens %q[%t, %h] into %o tokens 32 of %requests, %positions runs of 16 over %keys, %values[%l] through %pages of 64
-    group 4 scale 0.125 normed %qs, %ks epsilon 1.0e-6
-    : memref<?x512xbf16>, memref<?xi32>, memref<?x2x?x64xbf16>, memref<?x?xi32>, memref<?x32xf32>, memref<?x2x?x4xf32>
   // CHECK: evt.short_tokens %{{.*}}, %{{.*}}[%{{.*}}] count 1 runs of 16 : memref<?xi32>
   %short = evt.short_tokens %requests, %positions[%t] count 1 runs of 16 : memref<?xi32>
   %row = arith.constant dense<0.0> : tensor<1x512xbf16>
@@ -63,9 +53,9 @@ evt.device @attends_tokens(%q: memref<?x512xbf16>, %o: memref<?x512xbf16>, %keys
 evt.device @rotates(%x: memref<?x768xf32>, %q: memref<?x512xbf16>, %values: memref<?x2x?x64xbf16>, %slots: memref<?xi32>,
                     %cos: memref<?x32xf32>, %sin: memref<?x32xf32>, %w: memref<?x64xf32>, %qs: memref<?x32xf32>, %l: index)
     grid(%t, %h) {
-  // CHECK: evt.rotate_head %{{.*}}[%{{.*}}, %{{.*}}] tokens 32 columns 64 into %{{.*}}[%{{.*}}, %{{.*}}] by %{{.*}}, %{{.*}} normed %{{.*}}, %{{.*}} : memref<?x768xf32>, memref<?x512xbf16> by memref<?x32xf32>, memref<?x32xf32> normed memref<?x64xf32>, memref<?x32xf32>
-  evt.rotate_head %x[%t, %h] tokens 32 columns 64 into %q[%l, %h] by %cos, %sin normed %w, %qs
-    : memref<?x768xf32>, memref<?x512xbf16> by memref<?x32xf32>, memref<?x32xf32> normed memref<?x64xf32>, memref<?x32xf32>
+  // CHECK: evt.rotate_head %{{.*}}[%{{.*}}, %{{.*}}] tokens 32 columns 64 into %{{.*}}[%{{.*}}, %{{.*}}] by %{{.*}}, %{{.*}} normed %{{.*}} epsilon {{9.99.*E-7|1.0+e-06}} squares %{{.*}} : memref<?x768xf32>, memref<?x512xbf16> by memref<?x32xf32>, memref<?x32xf32> normed memref<?x64xf32> squares memref<?x32xf32>
+  evt.rotate_head %x[%t, %h] tokens 32 columns 64 into %q[%l, %h] by %cos, %sin normed %w epsilon 1.0e-6 squares %qs
+    : memref<?x768xf32>, memref<?x512xbf16> by memref<?x32xf32>, memref<?x32xf32> normed memref<?x64xf32> squares memref<?x32xf32>
   // CHECK: evt.rotate_head %{{.*}} into %{{.*}} through %{{.*}} : memref<?x768xf32>, memref<?x2x?x64xbf16> through memref<?xi32>
   evt.rotate_head %x[%t, %h] tokens 32 columns 64 into %values[%l, %h] through %slots
     : memref<?x768xf32>, memref<?x2x?x64xbf16> through memref<?xi32>

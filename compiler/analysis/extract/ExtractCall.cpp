@@ -237,9 +237,8 @@ void CallExtractor::addAttention(Call &call, ir::AttendOp op) {
             "reads the pages in");
   std::vector<Side> slots = {point(values->of(op.getLayer())), range(values->of(op.getHead()), op.getHeads()), Side{},
                              Side{}};
-  for (Value memory : {op.getKeys(), op.getValues(), op.getSquares()})
-    if (memory)
-      addAccess(call, op, memory, /*write=*/false, slots, call.waits.size(), "reads");
+  for (Value memory : {op.getKeys(), op.getValues()})
+    addAccess(call, op, memory, /*write=*/false, slots, call.waits.size(), "reads");
 }
 
 /// As many parts as there are at most: how many is often data.
@@ -333,21 +332,13 @@ void CallExtractor::addTokenAttention(Call &call, ir::AttendTokensOp op) {
   addTokens(call, op, op.getRequests(), op.getPositions());
   addAccess(call, op, op.getPages(), /*write=*/false, {Side{}, Side{}}, call.waits.size(), "reads the pages in");
   std::vector<Side> slots = {point(values->of(op.getLayer())), point(values->of(op.getHead())), Side{}, Side{}};
-  for (Value memory : {op.getKeys(), op.getValues(), op.getKeySquares()})
-    if (memory)
-      addAccess(call, op, memory, /*write=*/false, slots, call.waits.size(), "reads");
+  for (Value memory : {op.getKeys(), op.getValues()})
+    addAccess(call, op, memory, /*write=*/false, slots, call.waits.size(), "reads");
   Side tokens = range(values->of(op.getToken()), op.getTokens());
-  auto columns = [&](int64_t each) {
-    const int64_t all = (int64_t)op.getGroup() * each;
-    return range(scaled(op.getHead(), all), all);
-  };
-  if (op.getQuerySquares())
-    addAccess(call, op, op.getQuerySquares(), /*write=*/false,
-              {tokens, columns(cast<MemRefType>(op.getKeySquares().getType()).getDimSize(3))}, call.waits.size(),
-              "reads");
+  const int64_t columns = (int64_t)op.getGroup() * keys.getDimSize(3);
   for (bool write : {false, true})
-    addAccess(call, op, write ? op.getOut() : op.getQuery(), write, {tokens, columns(keys.getDimSize(3))},
-              call.waits.size(), write ? "writes" : "reads");
+    addAccess(call, op, write ? op.getOut() : op.getQuery(), write,
+              {tokens, range(scaled(op.getHead(), columns), columns)}, call.waits.size(), write ? "writes" : "reads");
   call.accesses.back().exact = false; // data decides which rows
   isOfRuns(call, op, /*isLong=*/true);
 }

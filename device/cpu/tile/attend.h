@@ -46,24 +46,27 @@ void attend_head(Worker &w, float *m, float *sum, float *acc, const T *query, co
   if (at.layer < 0 || at.layer >= keys.dims[0] || at.head < 0 || at.head >= keys.dims[1])
     return;
   for (std::int64_t first = begin < 0 ? 0 : begin; first < end; first += block) {
-    std::int64_t slots[block];
+    std::int64_t slots[block], at_position[block];
     int count = 0; // of positions that have a slot
     for (std::int64_t p = first; p < first + block && p < end; ++p)
-      if (const std::int64_t slot = slot_of<Page>(w, pages, at.request, p, keys.dims[2]); slot >= 0)
+      if (const std::int64_t slot = slot_of<Page>(w, pages, at.request, p, keys.dims[2]); slot >= 0) {
+        at_position[count] = p;
         slots[count++] = slot;
+      }
     if (!count)
       continue;
     float scores[R][block];
     for (int i = 0; i < count; ++i) {
       const T *key = cache_row(w, keys, at, slots[i]);
       float root = 1;
-      if constexpr (!__is_same(S, NoSquares)) {
-        const float *parts = cache_row(w, squares.parts, at, slots[i]);
-        float all = 0;
-        for (std::int64_t part = 0; part < squares.parts.dims[3]; ++part)
-          all += parts[part];
-        root = evt::rsqrt(all / (float)D + squares.epsilon);
-      }
+      if constexpr (!__is_same(S, NoSquares))
+        if (at_position[i] >= squares.from) {
+          const float *parts = cache_row(w, squares.parts, at, slots[i]);
+          float all = 0;
+          for (std::int64_t part = 0; part < squares.parts.dims[3]; ++part)
+            all += parts[part];
+          root = evt::rsqrt(all / (float)D + squares.epsilon);
+        }
       for (std::int64_t r = 0; r < R; ++r) {
         float part[16] = {};
         std::int64_t d = 0;
@@ -106,13 +109,13 @@ void attend_head(Worker &w, float *m, float *sum, float *acc, const T *query, co
 } // namespace detail
 
 /// `query`, `scales` and results have the R rows of each of `Heads` heads, from `at.head` on.
-template <std::int64_t R, std::int64_t D, std::int64_t Page, std::int64_t Heads = 1, class T, class S>
+template <std::int64_t R, std::int64_t D, std::int64_t Page, std::int64_t Heads = 1, class T>
 void attend(Worker &w, float *m, float *sum, float *acc, const T *query, const float *scales, const Memory<T, 4> &keys,
-            const Memory<T, 4> &values, const Memory<std::int32_t, 2> &pages, const S &squares, const CacheRow &at,
-            std::int64_t begin, std::int64_t end) {
+            const Memory<T, 4> &values, const Memory<std::int32_t, 2> &pages, const CacheRow &at, std::int64_t begin,
+            std::int64_t end) {
   for (std::int64_t h = 0; h < Heads; ++h)
     detail::attend_head<R, D, Page>(w, m + h * R, sum + h * R, acc + h * R * D, query + h * R * D, scales + h * R, keys,
-                                    values, pages, squares, {at.layer, at.request, at.head + h}, begin, end);
+                                    values, pages, NoSquares{}, {at.layer, at.request, at.head + h}, begin, end);
 }
 
 /// The parts 0 … parts - 1 of a softmax as one, divided by its sum.
@@ -200,8 +203,9 @@ void attend_parts(Worker &w, const QueryRows<T> &query, const Q &query_squares, 
   for (std::int64_t k = 0; k < m.dims[3] && begin + k * size < end; ++k) {
     const std::int64_t from = begin + k * size, to = least(from + size, end);
     detail::report_parts(w, m, sum, acc, true, {i, j, s, k, 0, 0}, {1, 1, 1, 1, R, D});
-    attend<R, D, Page>(w, m.data + (first + k) * R, sum.data + (first + k) * R, acc.data + (first + k) * R * D, rows,
-                       scales, keys, values, pages, squares, at, from, to);
+    detail::attend_head<R, D, Page>(w, m.data + (first + k) * R, sum.data + (first + k) * R,
+                                    acc.data + (first + k) * R * D, rows, scales, keys, values, pages, squares, at,
+                                    from, to);
   }
 }
 

@@ -53,12 +53,20 @@ template <class T, std::int64_t R, std::int64_t D, std::int64_t Page, std::int64
     const Memory<std::int32_t, 2> p{pages.data(), {requests, columns}, 3};
     std::vector<float> m(R, NAN), sum(R, NAN), acc(R * D, NAN);
     const CacheRow at{layer, request, head};
-    if (normed)
-      attend<R / Of, D, Page, Of>(w, m.data(), sum.data(), acc.data(), query.data(), scales.data(), k, v, p,
-                                  Squares<parts>{s, 0.25f}, at, begin, end);
-    else
-      attend<R / Of, D, Page, Of>(w, m.data(), sum.data(), acc.data(), query.data(), scales.data(), k, v, p,
-                                  NoSquares{}, at, begin, end);
+    // In parts, of which there is one; half of the keys have the root of their norm.
+    const std::int64_t settled = (begin + end) / 2;
+    if (normed) {
+      const Memory<T, 2> q{query.data(), {1, R * D}, 4};
+      attend_parts<R, D, Page>(
+          w, QueryRows<T>{q, 0, 0, scales[0]}, NoSquares{}, k, v, p, Squares<parts>{s, 0.25f, settled}, at, begin, end,
+          pool * Page, Memory<float, 5>{m.data(), {1, 1, 1, 1, R}, 5}, Memory<float, 5>{sum.data(), {1, 1, 1, 1, R}, 6},
+          Memory<float, 6>{acc.data(), {1, 1, 1, 1, R, D}, 7}, 0, 0, 0);
+      if (begin >= end)
+        return; // a part without a position is not written
+    } else {
+      attend<R / Of, D, Page, Of>(w, m.data(), sum.data(), acc.data(), query.data(), scales.data(), k, v, p, at, begin,
+                                  end);
+    }
     for (std::int64_t r = 0; r < R; ++r) {
       std::vector<double> scores;
       std::vector<std::int64_t> slots;
@@ -75,7 +83,8 @@ template <class T, std::int64_t R, std::int64_t D, std::int64_t Page, std::int64
           dot += (double)(float)query[(std::size_t)(r * D + d)] * (double)(float)keys[(std::size_t)(row * D + d)];
         for (std::int64_t q = 0; q < parts; ++q)
           all += squares[(std::size_t)(row * parts + q)];
-        scores.push_back(dot * scales[(std::size_t)r] * (normed ? 1 / std::sqrt(all / D + 0.25) : 1));
+        const double root = normed && i >= settled ? 1 / std::sqrt(all / D + 0.25) : 1;
+        scores.push_back(dot * scales[normed ? 0 : (std::size_t)r] * root);
         slots.push_back(row);
       }
       double largest = -1e30, total = 0;
@@ -107,7 +116,7 @@ template <class T, std::int64_t R, std::int64_t D, std::int64_t Page, std::int64
                                 {0, 9 * (int)Page},
                                 {(int)Page, 12 * (int)Page},
                                 {-5, 20}})
-        for (bool normed : {false, true})
+        for (bool normed : Of == 1 ? std::vector{false, true} : std::vector{false})
           check(request, request % layers, request % heads, begin < 0 ? 0 : begin, end, normed);
   }
 };
@@ -126,8 +135,8 @@ TEST(Attend, RowsOfSeveralHeadsAttendToTheirOwn) {
 
 /// Tokens of several requests in a step: whose they are, and where. Every token in a long run, and no other, gets what
 /// a softmax in double says; which runs are long is found from the whole list, token by token.
-template <class T, std::int64_t G, std::int64_t D, std::int64_t Page, std::int64_t Tile> void checkTokens(bool normed) {
-  constexpr std::int64_t enough = 4, heads = 3, parts = 4;
+template <class T, std::int64_t G, std::int64_t D, std::int64_t Page, std::int64_t Tile> void checkTokens() {
+  constexpr std::int64_t enough = 4, heads = 3;
   using C = Case<T, 1, D, Page>;
   C c;
   std::vector<std::int32_t> requests, positions;
@@ -140,32 +149,22 @@ template <class T, std::int64_t G, std::int64_t D, std::int64_t Page, std::int64
   add(0, 11, 3), add(0, 20, 4), add(1, 0, 1), add(2, 5, 9), add(2, 0, 2), add(0, 2, 2), add(1, 2, 2), add(1, 30, 17);
   const auto n = (std::int64_t)requests.size();
   std::vector<T> query, out((std::size_t)(n * heads * G * D), T(7.0f));
-  std::vector<float> squares;
   std::normal_distribution<float> normal;
   for (std::int64_t i = 0; i < n * heads * G * D; ++i)
     query.push_back(T(normal(c.random)));
-  for (std::int64_t i = 0; i < n * heads * G * parts; ++i)
-    squares.push_back(0.1f + std::abs(normal(c.random)));
   static evt_status status[1];
   c.launch.status = status;
   Worker w(&c.launch, 0, &c.control);
   const Memory<T, 2> q{query.data(), {n, heads * G * D}, 4}, o{out.data(), {n, heads * G * D}, 5};
-  const Memory<float, 2> qs{squares.data(), {n, heads * G * parts}, 6};
   const Memory<std::int32_t, 1> r{requests.data(), {n}, 7}, p{positions.data(), {n}, 8};
   const Memory<T, 4> k{c.keys.data(), {C::layers, heads, C::pool * Page, D}, 0};
   const Memory<T, 4> v{c.values.data(), {C::layers, heads, C::pool * Page, D}, 1};
-  const Memory<float, 4> s{c.squares.data(), {C::layers, heads, C::pool * Page, parts}, 2};
   const Memory<std::int32_t, 2> pages{c.pages.data(), {C::requests, C::columns}, 3};
   std::int64_t found = 0, expected = 0;
   for (std::int64_t first = 0; first < n; first += Tile) {
     found += short_tokens<Tile, enough>(w, r, p, first);
     for (std::int64_t head = 0; head < heads; ++head)
-      if (normed)
-        attend_tokens<Tile, G, D, Page, enough>(w, q, o, r, p, k, v, pages, qs, Squares<parts>{s, 0.25f}, 1, first,
-                                                head, 0.3f);
-      else
-        attend_tokens<Tile, G, D, Page, enough>(w, q, o, r, p, k, v, pages, NoSquares{}, NoSquares{}, 1, first, head,
-                                                0.3f);
+      attend_tokens<Tile, G, D, Page, enough>(w, q, o, r, p, k, v, pages, 1, first, head, 0.3f);
   }
   auto at = [](std::int64_t i) { return (std::size_t)i; };
   std::int64_t begin = 0;
@@ -180,20 +179,16 @@ template <class T, std::int64_t G, std::int64_t D, std::int64_t Page, std::int64
     for (std::int64_t h = 0; h < heads * G; ++h) {
       std::vector<double> weighted(D), scores;
       std::vector<std::int64_t> rows;
-      double largest = -1e30, total = 0, ofQuery = 0;
-      for (std::int64_t i = 0; i < parts; ++i)
-        ofQuery += squares[at((t * heads * G + h) * parts + i)];
+      double largest = -1e30, total = 0;
       for (std::int64_t i = 0; i <= positions[at(t)]; ++i) {
         const std::int64_t page = c.pages[at(requests[at(t)] * C::columns + i / Page)];
         if (i / Page >= C::columns || page < 0 || page >= C::pool)
           continue;
         const std::int64_t row = (heads + h / G) * C::pool * Page + page * Page + i % Page;
-        double dot = 0, all = 0;
+        double dot = 0;
         for (std::int64_t d = 0; d < D; ++d)
           dot += (double)(float)query[at((t * heads * G + h) * D + d)] * (double)(float)c.keys[at(row * D + d)];
-        for (std::int64_t i2 = 0; i2 < parts; ++i2)
-          all += c.squares[at(row * parts + i2)];
-        scores.push_back(dot * 0.3 * (normed ? 1 / std::sqrt((all / D + 0.25) * (ofQuery / D + 0.25)) : 1));
+        scores.push_back(dot * 0.3);
         rows.push_back(row);
         largest = std::max(largest, scores.back());
       }
@@ -214,13 +209,15 @@ template <class T, std::int64_t G, std::int64_t D, std::int64_t Page, std::int64
 }
 
 TEST(AttendTokens, TokensInLongRunsAgreeWithASoftmaxInDouble) {
-  checkTokens<bf16, 4, 16, 8, 8>(true);
-  checkTokens<bf16, 1, 64, 16, 1>(false);
-  checkTokens<float, 3, 20, 7, 64>(true);
+  checkTokens<bf16, 4, 16, 8, 8>();
+  checkTokens<bf16, 1, 64, 16, 1>();
+  checkTokens<float, 3, 20, 7, 64>();
 }
 
-/// Heads of tokens through a table of slots, against doubles: norm's weights, sums of squares, rotation.
-TEST(RotateHead, GoesToItsSlotTurnedAndWeighted) {
+/// Heads of tokens through a table of slots, against doubles: norm, rotation, and squares that say that no root is
+/// left to be applied.
+TEST(RotateHead, GoesToItsSlotNormedAndTurned) {
+  constexpr float epsilon = 0.25f;
   constexpr std::int64_t n = 11, columns = 32, half = 16, layers = 2, pool = 20, heads = 3, parts = 2;
   std::mt19937 random{3};
   std::normal_distribution<float> normal;
@@ -247,7 +244,7 @@ TEST(RotateHead, GoesToItsSlotTurnedAndWeighted) {
   const Memory<float, 4> qs{squares.data(), {layers, heads, pool, parts}, 5};
   const Memory<std::int32_t, 1> table{slots.data(), {n}, 6};
   for (std::int64_t first = 0; first < n; first += 8)
-    rotate_head<8, columns>(w, xs, ks, table, cs, ss, ws, qs, first, 40, 1, 2);
+    rotate_head<8, columns>(w, xs, ks, table, cs, ss, ws, qs, epsilon, first, 40, 1, 2);
   std::int64_t written = 0;
   for (std::int64_t slot = 0; slot < layers * pool * heads; ++slot) {
     std::int64_t token = -1;
@@ -255,7 +252,10 @@ TEST(RotateHead, GoesToItsSlotTurnedAndWeighted) {
       if (slots[at(t)] >= 0 && slots[at(t)] < pool && (heads + 2) * pool + slots[at(t)] == slot)
         token = t;
     written += token >= 0;
-    double sums[parts] = {};
+    double squared = 0, marked = 0;
+    for (std::int64_t i = 0; token >= 0 && i < columns; ++i)
+      squared += std::pow((double)x[at(token * 100 + 40 + i)], 2);
+    const double root = 1 / std::sqrt(squared / columns + epsilon);
     for (std::int64_t i = 0; i < half; ++i) {
       if (token < 0) {
         ASSERT_EQ((float)keys[at(slot * columns + i)], 7.0f);
@@ -263,16 +263,19 @@ TEST(RotateHead, GoesToItsSlotTurnedAndWeighted) {
         continue;
       }
       const double low = x[at(token * 100 + 40 + i)], high = x[at(token * 100 + 40 + i + half)];
-      const double a = low * weights[at(columns + i)], b = high * weights[at(columns + i + half)];
+      const double a = low * root * weights[at(columns + i)], b = high * root * weights[at(columns + i + half)];
       const double cosine = c[at(token * half + i)], sine = s[at(token * half + i)];
-      sums[i / 8] += low * low + high * high;
       ASSERT_NEAR((float)keys[at(slot * columns + i)], a * cosine - b * sine,
                   0x1p-8 * (1 + std::abs(a) + std::abs(b)) * 3);
       ASSERT_NEAR((float)keys[at(slot * columns + i + half)], b * cosine + a * sine,
                   0x1p-8 * (1 + std::abs(a) + std::abs(b)) * 3);
     }
     for (std::int64_t i = 0; i < parts; ++i)
-      ASSERT_NEAR(squares[at(slot * parts + i)], token < 0 ? 7.0 : sums[i], 1e-4);
+      marked += squares[at(slot * parts + i)];
+    if (token < 0)
+      ASSERT_EQ(marked, 7.0 * parts);
+    else
+      ASSERT_NEAR(1 / std::sqrt(marked / columns + epsilon), 1.0, 1e-6);
   }
   EXPECT_EQ(written, 8);
 }

@@ -46,15 +46,12 @@ std::int64_t short_tokens(Worker &w, const Memory<std::int32_t, 1> &requests, co
   return count;
 }
 
-/// `Group` query heads share a key/value head. `query_squares` and `key_squares` are of the norm's inputs, both or
-/// none.
-template <std::int64_t Tokens, std::int64_t Group, std::int64_t D, std::int64_t Page, std::int64_t Enough, class T,
-          class Q, class S>
+/// `Group` query heads share a key/value head.
+template <std::int64_t Tokens, std::int64_t Group, std::int64_t D, std::int64_t Page, std::int64_t Enough, class T>
 void attend_tokens(Worker &w, const Memory<T, 2> &query, const Memory<T, 2> &out,
                    const Memory<std::int32_t, 1> &requests, const Memory<std::int32_t, 1> &positions,
                    const Memory<T, 4> &keys, const Memory<T, 4> &values, const Memory<std::int32_t, 2> &pages,
-                   const Q &query_squares, const S &key_squares, std::int64_t layer, std::int64_t first,
-                   std::int64_t head, float scale) {
+                   std::int64_t layer, std::int64_t first, std::int64_t head, float scale) {
   detail::report_runs(w, requests, positions, first, Tokens, Enough);
   const StepTokens tokens = detail::tokens_of(requests, positions);
   const std::int64_t column = head * Group * D;
@@ -64,22 +61,11 @@ void attend_tokens(Worker &w, const Memory<T, 2> &query, const Memory<T, 2> &out
     T rows[Group * D];
     load_tile<1, Group * D>(w, rows, query, {t, column}, T(0.0f));
     float scales[Group];
-    for (std::int64_t g = 0; g < Group; ++g) {
-      scales[g] = scale;
-      if constexpr (!__is_same(Q, NoSquares)) {
-        const std::int64_t parts = key_squares.parts.dims[3], offset[] = {t, (head * Group + g) * parts};
-        const std::int64_t size[] = {1, parts};
-        if (w.hooks) [[unlikely]]
-          report(w, query_squares.id, false, query_squares.dims, offset, size, 2);
-        float all = 0;
-        for (std::int64_t part = 0; part < parts; ++part)
-          all += query_squares.data[t * query_squares.dims[1] + offset[1] + part];
-        scales[g] *= evt::rsqrt(all / (float)D + key_squares.epsilon);
-      }
-    }
+    for (float &s : scales)
+      s = scale;
     float m[Group], sum[Group], acc[Group * D];
-    attend<Group, D, Page>(w, m, sum, acc, rows, scales, keys, values, pages, key_squares,
-                           {layer, tokens.requests[t], head}, 0, (std::int64_t)tokens.positions[t] + 1);
+    attend<Group, D, Page>(w, m, sum, acc, rows, scales, keys, values, pages, {layer, tokens.requests[t], head}, 0,
+                           (std::int64_t)tokens.positions[t] + 1);
     for (std::int64_t i = 0; i < Group * D; ++i)
       rows[i] = T(sum[i / D] == 0 ? 0.0f : acc[i] / sum[i / D]);
     store_tile<1, Group * D>(w, rows, out, {t, column});

@@ -10,22 +10,28 @@ namespace evt::tile {
 template <std::int64_t Tokens, std::int64_t Columns, class T, int Rank, class Slots, class Turn, class Weights,
           class Squares>
 void rotate_head(Worker &w, const Memory<float, 2> &x, const Memory<T, Rank> &out, const Slots &slots,
-                 const Turn &cosines, const Turn &sines, const Weights &weights, const Squares &squares,
+                 const Turn &cosines, const Turn &sines, const Weights &weights, const Squares &squares, float epsilon,
                  std::int64_t token, std::int64_t column, std::int64_t layer, std::int64_t head) {
   constexpr std::int64_t half = Columns / 2, parts = half / 8;
-  constexpr bool turns = !__is_same(Turn, Nothing), norms = !__is_same(Weights, Nothing);
+  constexpr bool turns = !__is_same(Turn, Nothing), norms = !__is_same(Weights, Nothing),
+                 says = !__is_same(Squares, Nothing);
+  float unit[parts]; // of a head that needs no root
+  for (float &part : unit)
+    part = 16 * (1 - epsilon);
   for (std::int64_t t = token; t < token + Tokens; ++t) {
     if (t < 0 || t >= x.dims[0])
       continue;
-    float row[Columns], sums[parts] = {};
+    float row[Columns];
     load_tile<1, Columns>(w, row, x, {t, column}, 0.0f);
     if constexpr (norms) {
       float factor[Columns];
       load_tile<1, Columns>(w, factor, weights, {layer, 0}, 0.0f);
-      for (std::int64_t i = 0; i < half; ++i)
-        sums[i / 8] += row[i] * row[i] + row[i + half] * row[i + half];
+      float sum = 0;
       for (std::int64_t i = 0; i < Columns; ++i)
-        row[i] *= factor[i];
+        sum += row[i] * row[i];
+      const float root = rsqrt_near(sum / (float)Columns + epsilon);
+      for (std::int64_t i = 0; i < Columns; ++i)
+        row[i] *= factor[i] * root;
     }
     if constexpr (turns) {
       float c[half], s[half];
@@ -45,12 +51,12 @@ void rotate_head(Worker &w, const Memory<float, 2> &x, const Memory<T, Rank> &ou
       if (slot < 0)
         continue;
       store_tile<1, 1, 1, Columns>(w, rounded, out, {layer, head, slot, 0});
-      if constexpr (norms)
-        store_tile<1, 1, 1, parts>(w, sums, squares, {layer, head, slot, 0});
+      if constexpr (says)
+        store_tile<1, 1, 1, parts>(w, unit, squares, {layer, head, slot, 0});
     } else {
       store_tile<1, Columns>(w, rounded, out, {t, head * Columns});
-      if constexpr (norms)
-        store_tile<1, parts>(w, sums, squares, {t, head * parts});
+      if constexpr (says)
+        store_tile<1, parts>(w, unit, squares, {t, head * parts});
     }
   }
 }

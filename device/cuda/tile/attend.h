@@ -54,11 +54,13 @@ template <int D, int Parts> __device__ inline float root_of_parts(const Squares<
   return evt::rsqrt_near(all / (float)D + squares.epsilon);
 }
 
-template <int D, class S> __device__ inline float root_of_norm(const S &squares, const CacheRow &at, int slot) {
+/// What is left to multiply the scores of a position with.
+template <int D, class S>
+__device__ inline float root_of_norm(const S &squares, const CacheRow &at, int slot, int position) {
   if constexpr (__is_same(S, NoSquares)) {
     return 1.0f;
   } else {
-    return root_of_parts<D>(squares, cache_row(squares.parts, at, slot));
+    return position < squares.from ? 1.0f : root_of_parts<D>(squares, cache_row(squares.parts, at, slot));
   }
 }
 
@@ -115,7 +117,7 @@ __device__ inline void attend_on_fragments(WarpSoftmax<D> &state, const T *query
     }
     float root[4];
     if constexpr (!__is_same(S, NoSquares)) {
-      const float of_mine = slot < 0 ? 1.0f : root_of_norm<D>(squares, at, slot);
+      const float of_mine = slot < 0 ? 1.0f : root_of_norm<D>(squares, at, slot, mine);
 #pragma unroll
       for (int i = 0; i < 4; ++i)
         root[i] = __shfl_sync(~0u, of_mine, 2 * c + i % 2 + i / 2 * 8);
@@ -198,7 +200,7 @@ __device__ __forceinline__ void attend_heads(Worker &w, float *m, float *sum, fl
                                              const Memory<std::int32_t, 2> &pages, const S &squares, const CacheRow &at,
                                              std::int64_t from, std::int64_t to, float *scratch) {
   constexpr int rows = (int)R, columns = (int)D, all = (int)(Heads * R);
-  constexpr bool fed = is_fed<R, D, Heads, T, S>(Stages);
+  constexpr bool fed = is_fed<R, D, Heads, T>(Stages);
   static_assert(fed || Heads == 1);
   const int thread = Worker::kept_lane(), warp = thread / 32, lane = thread % 32;
   const bool exists = at.layer >= 0 && at.layer < keys.dims[0] && at.head >= 0 && at.head < keys.dims[1];
@@ -227,7 +229,7 @@ __device__ __forceinline__ void attend_heads(Worker &w, float *m, float *sum, fl
       }
     };
     if constexpr (fed) {
-      attend_fed<R, D, Heads, T>(*w.tile_ring, thread, begin, end, piece, scale, squares, scratch, store);
+      attend_fed<R, D, Heads, T>(*w.tile_ring, thread, begin, end, piece, scale, scratch, store);
     } else {
       using Blocks = BlockAttention<R, D, Page, T, S>;
       Blocks blocks(keys, values, pages, squares, at, begin, end, end - begin, 1, Blocks::all);
@@ -281,7 +283,7 @@ __device__ __forceinline__ void attend_heads(Worker &w, float *m, float *sum, fl
 #pragma unroll
             for (int other = 16; other; other /= 2)
               score += __shfl_xor_sync(~0u, score, other);
-            score *= scales[row] * root_of_norm<columns>(squares, at, slot);
+            score *= scales[row] * root_of_norm<columns>(squares, at, slot, p);
             const float larger = score > largest ? score : largest, keep = evt::exp(largest - larger);
             const float weight = evt::exp(score - larger);
             largest = larger;
@@ -330,13 +332,13 @@ __device__ __forceinline__ void attend_heads(Worker &w, float *m, float *sum, fl
 /// `query`, `scales` and results have the R rows of each of `Heads` heads. `scratch` has room for 8 x R x (D + 4).
 /// Loaders feed what `Stages` have room for. All compute threads; results are there for all after the next barrier.
 template <std::int64_t R, std::int64_t D, std::int64_t Page, std::int64_t Heads = 1, TileStages Stages = TileStages{},
-          class T, class S>
+          class T>
 __device__ inline void attend(Worker &w, float *m, float *sum, float *acc, const T *query, const float *scales,
                               const Memory<T, 4> &keys, const Memory<T, 4> &values,
-                              const Memory<std::int32_t, 2> &pages, const S &squares, const CacheRow &at,
-                              std::int64_t from, std::int64_t to, float *scratch) {
-  if constexpr (Heads == 1 || is_fed<R, D, Heads, T, S>(Stages)) {
-    detail::attend_heads<R, D, Page, Heads, Stages>(w, m, sum, acc, query, scales, keys, values, pages, squares, at,
+                              const Memory<std::int32_t, 2> &pages, const CacheRow &at, std::int64_t from,
+                              std::int64_t to, float *scratch) {
+  if constexpr (Heads == 1 || is_fed<R, D, Heads, T>(Stages)) {
+    detail::attend_heads<R, D, Page, Heads, Stages>(w, m, sum, acc, query, scales, keys, values, pages, NoSquares{}, at,
                                                     from, to, scratch);
   } else {
 #pragma unroll 1
@@ -344,7 +346,7 @@ __device__ inline void attend(Worker &w, float *m, float *sum, float *acc, const
       if (h)
         Worker::sync(); // the head before has been read
       detail::attend_heads<R, D, Page, 1, TileStages{}>(w, m + h * R, sum + h * R, acc + h * R * D, query + h * R * D,
-                                                        scales + h * R, keys, values, pages, squares,
+                                                        scales + h * R, keys, values, pages, NoSquares{},
                                                         {at.layer, at.request, at.head + h}, from, to, scratch);
     }
   }

@@ -42,8 +42,10 @@ public:
     const std::int64_t row = (at.layer * keys.dims[1] + at.head) * keys.dims[2];
     key_row = keys.data + row * columns;
     value_row = values.data + row * columns;
-    if constexpr (key_parts)
+    if constexpr (key_parts) {
       squares_row = squares.parts.data + row * key_parts;
+      rootless = (int)squares.from;
+    }
   }
 
   __device__ __forceinline__ void ahead() {
@@ -75,15 +77,20 @@ public:
 #pragma unroll 1
       while (part == now && first < cache.limit_of(part)) {
         const float2 s = Softmax::scores(query, [&](int i) { return k[i]; });
-        float root = 1;
+        float score[2] = {s.x, s.y}, factor[2] = {scale, scale};
         if constexpr (key_parts > 0)
-          root = Softmax::template root<key_parts>(squares.epsilon, [&](int i) { return k_squares[i]; });
-        float score[2];
+          if (needs_roots()) {
+            float root = Softmax::template root<key_parts>(squares.epsilon, [&](int i) { return k_squares[i]; });
+            root = first + thread % 8 < rootless ? 1.0f : root;
+#pragma unroll
+            for (int i = 0; i < 2; ++i)
+              factor[i] = scale * __shfl_sync(~0u, root, 2 * c + i);
+          }
         bool live[2];
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           live[i] = __shfl_sync(~0u, slot, 2 * c + i) >= 0;
-          score[i] = (i ? s.y : s.x) * (key_parts ? scale * __shfl_sync(~0u, root, 2 * c + i) : scale);
+          score[i] *= factor[i];
         }
         go_on();
         const bool goes_on = has_block();
@@ -124,6 +131,7 @@ private:
   // Of the layer and head: slot 0.
   const T *key_row, *value_row;
   const float *squares_row;
+  int rootless; // the first position whose key was stored without the root of its norm
   const int thread = Worker::kept_lane();
   // The next block that this warp multiplies: where it is, and what of it was asked for.
   int part, first;
@@ -139,6 +147,7 @@ private:
       first = cache.first_of(part) + 8 * warp();
     }
   }
+  __device__ bool needs_roots() const { return first + 8 > rootless; } // the next block
   __device__ bool has_block() const { return part < cache.count && first < cache.limit_of(part); }
   /// The slots of the next block's positions; lanes that have none ask for nothing.
   __device__ void find() {
@@ -156,7 +165,7 @@ private:
         k[i] = s < 0 ? uint4{0, 0, 0, 0} : *reinterpret_cast<const uint4 *>(row + 32 * i);
     }
     if constexpr (key_parts) {
-      if (from <= first + lane % 8 && first + lane % 8 < to) {
+      if (needs_roots() && from <= first + lane % 8 && first + lane % 8 < to) {
         const float *row = squares_row + (std::int64_t)slot * key_parts;
 #pragma unroll
         for (int i = 0; i < (key_parts + 3) / 4; ++i)

@@ -5,22 +5,18 @@
 // 1.7 of 4.7 TB/s. Asynchronous copies pass by it. And loaders run ahead: the positions of the next task are on their
 // way while this one ends.
 //
-// A stage holds 64 positions of a head, or twice that of small heads: keys, what the roots of their norms are found
-// from and which of them are there, by one loader; values, by the other. Where the ring's stages are too small for
-// both, which is where products have few rows, they take one each, one after the other.
+// A stage holds 64 positions of a head, or twice that of small heads: keys, and which of them are there, by one loader;
+// values, by the other. Where the ring's stages are too small for both, which is where products have few rows, they
+// take one each, one after the other.
 //
 // All warps have blocks of 8 positions of every stage. Two heads have a group of warps each, and stages in turn: a warp
 // has 16 positions of every other stage. So the start and the end of a task are shared, and what is done once for a
 // block (the largest score, the sums before times what they are kept with), which takes longer than its products.
 //
-// Rows may lie as they do in the cache, where those of a page are one piece of memory: 64 positions of a page are one
-// bulk copy, and a loader is done with them at once. But fragments are then read with conflicts, two lanes or four at a
-// time. For two heads over many positions lanes copy pieces of 16 bytes to where they are read without:
-//
-//   keys     piece p of position g at p ^ 4 (g % 2): 8 lanes read 4 pieces each of two positions
-//   values   piece p of position g at p ^ 2 (g / 2 % 4): 8 lanes read 2 pieces each of four positions
-//
-// Lanes also copy where positions end, with zeros where there is none, and where pages are small.
+// Rows lie as they do in the cache, where those of a page are one piece of memory: 64 positions of a page are one bulk
+// copy, and a loader is done with them at once. Fragments are then read with conflicts, two lanes or four at a time,
+// which costs nothing: it is memory that all wait for. Lanes copy pieces of 16 bytes where positions end, with zeros
+// where there is none, and where pages are small.
 #pragma once
 
 #include "device/cuda/tile/attend_softmax.h"
@@ -30,31 +26,22 @@
 namespace evt::tile {
 
 /// Where things are in a stage.
-template <std::int64_t D, class S> struct FedStage {
+template <std::int64_t D> struct FedStage {
   static constexpr int together = 8 * compute_warps; // positions: a block of each warp of a group
   static constexpr int blocks = D > 64 ? 1 : 2, positions = blocks * together;
   static constexpr int row_bytes = 2 * (int)D, pieces = row_bytes / 16;
-  static constexpr int square_bytes = (4 * parts_of_key<S>() + 15) / 16 * 16;
-  static constexpr int squares_at = positions * row_bytes, there_at = squares_at + positions * square_bytes;
+  static constexpr int there_at = positions * row_bytes;
   static constexpr int values_at = (there_at + positions / 8 + 1023) / 1024 * 1024; // behind the keys
   static constexpr int bytes = values_at + positions * row_bytes, half_bytes = values_at;
   /// Whether keys and values have a stage each.
   __device__ __forceinline__ static bool is_apart(const TileRing &ring) { return ring.stage_bytes < bytes; }
-  /// Whether rows lie where they are read without conflicts, in an attention over so many positions: as measured.
-  template <std::int64_t Heads> __device__ __forceinline__ static bool is_swizzled(int positions) {
-    return Heads > 1 && D > 64 && positions > 2048;
-  }
-  /// How the number of a position changes those of its pieces.
-  __host__ __device__ static constexpr int key_flip(int row) { return row % 2 * 4; }
-  __host__ __device__ static constexpr int value_flip(int row) { return row / 2 % 4 * 2; }
 };
 
 /// Whether attention is fed through a ring of such stages.
-template <std::int64_t R, std::int64_t D, std::int64_t Heads, class T, class S>
-constexpr bool is_fed(const TileStages &ring) {
+template <std::int64_t R, std::int64_t D, std::int64_t Heads, class T> constexpr bool is_fed(const TileStages &ring) {
   if constexpr (on_fragments<R, D, T>() && Heads <= 2)
-    return ring.slots > 1 && ring.bytes >= FedStage<D, S>::half_bytes && ring.bytes % 128 == 0 &&
-           32 % FedStage<D, S>::pieces == 0;
+    return ring.slots > 1 && ring.bytes >= FedStage<D>::half_bytes && ring.bytes % 128 == 0 &&
+           32 % FedStage<D>::pieces == 0;
   else
     return false;
 }
@@ -62,14 +49,14 @@ constexpr bool is_fed(const TileStages &ring) {
 /// A loader, all lanes of its warp: its part of all stages of an attention. The task's waits are passed before the
 /// first positions that are not settled, when their pages are known.
 template <std::int64_t R, std::int64_t D, std::int64_t Page, std::int64_t Heads, TileStages Stages, class Waits,
-          class T, class S>
+          class T>
 __device__ __forceinline__ void feed_attention(TileRing &ring, TileLoader part, Waits &waits, const Memory<T, 4> &keys,
                                                const Memory<T, 4> &values, const Memory<std::int32_t, 2> &pages,
-                                               const S &squares, const CacheRow &at, std::int64_t from, std::int64_t to,
+                                               const CacheRow &at, std::int64_t from, std::int64_t to,
                                                std::int64_t settled) {
-  if constexpr (is_fed<R, D, Heads, T, S>(Stages)) {
-    using Stage = FedStage<D, S>;
-    constexpr int parts = parts_of_key<S>(), halves = Stage::positions / 32;
+  if constexpr (is_fed<R, D, Heads, T>(Stages)) {
+    using Stage = FedStage<D>;
+    constexpr int halves = Stage::positions / 32;
     const CachePositions<Page> cache(keys, pages, at, from, to);
     constexpr int each = 32 / Stage::pieces; // rows that a warp copies at once
     const int lane = ptx::kept_thread() % 32;
@@ -78,11 +65,8 @@ __device__ __forceinline__ void feed_attention(TileRing &ring, TileLoader part, 
     const std::int64_t first_row = (at.layer * keys.dims[1] + at.head) * keys.dims[2];
     const char *const first_rows =
         reinterpret_cast<const char *>((part == load_weights ? keys.data : values.data) + first_row * D);
-    const bool is_apart = Stage::is_apart(ring),
-               is_swizzled = Stage::template is_swizzled<Heads>(cache.end - cache.begin);
-    const auto flip = [&](int row) { return part == load_weights ? Stage::key_flip(row) : Stage::value_flip(row); };
-    const std::uint32_t swizzles = is_swizzled ? ~0u : 0;
-    const std::uint32_t place = row * stride + (16 * piece ^ (16 * flip(row) & swizzles));
+    const bool is_apart = Stage::is_apart(ring);
+    const std::uint32_t place = row * stride + 16 * piece;
     const std::uint32_t at_stage = is_apart || part == load_weights ? 0 : Stage::values_at;
     int page[halves];
 #pragma unroll
@@ -116,12 +100,11 @@ __device__ __forceinline__ void feed_attention(TileRing &ring, TileLoader part, 
         for (int b = 0; b < Stage::blocks; ++b) {
           const int begin = first + b * Stage::together;
           const std::uint32_t block = stage + b * Stage::together * stride;
-          // The piece of row first + `row` lies where that of row `row` does, but for a bit or two.
-          const auto to = [&](int first) { return ((block + place) ^ (16 * flip(first) & swizzles)) + first * stride; };
-          const bool is_piece = begin % (int)Page + Stage::together <= (int)Page; // rows follow each other
+          const auto to = [&](int first) { return block + place + first * stride; }; // the piece of row first + `row`
+          const bool is_piece = begin % (int)Page + Stage::together <= (int)Page;    // rows follow each other
           const int s = __shfl_sync(~0u, slot[b * halves_each], 0);
           const int count = s < 0 ? 0 : (int)least(cache.end - begin, cache.slots - s);
-          if (is_piece && count >= Stage::together && !is_swizzled) {
+          if (is_piece && count >= Stage::together) {
             bulk += Stage::together * stride;
             if (lane == 0) {
               ring.begin_bulk();
@@ -144,21 +127,7 @@ __device__ __forceinline__ void feed_attention(TileRing &ring, TileLoader part, 
         if (part == load_weights) {
 #pragma unroll
           for (int h = 0; h < halves; ++h) {
-            const bool is_there = slot[h] >= 0;
-            if constexpr (parts > 0) { // a lane has a position's
-              const float *own = squares.parts.data + (first_row + head * keys.dims[2] + slot[h]) * parts;
-              const std::uint32_t to = stage + Stage::squares_at + (32 * h + lane) * Stage::square_bytes;
-              if constexpr (parts % 4 == 0) {
-#pragma unroll
-                for (int i = 0; i < parts; i += 4)
-                  ptx::copy_piece(to + 4 * i, own + i, is_there);
-              } else {
-#pragma unroll
-                for (int i = 0; i < parts; ++i)
-                  ptx::copy_word(to + 4 * i, own + i, is_there);
-              }
-            }
-            const std::uint32_t there = __ballot_sync(~0u, is_there);
+            const std::uint32_t there = __ballot_sync(~0u, slot[h] >= 0);
             if (lane == 0)
               ptx::store_shared(stage + Stage::there_at + 4 * h, there);
           }
@@ -176,20 +145,17 @@ __device__ __forceinline__ void feed_attention(TileRing &ring, TileLoader part, 
 
 /// Compute, all threads: positions `from` … `to` - 1. `query` and `scale` as for BlockAttention::run, those of the
 /// thread's head; `store` likewise, with the rows of all heads.
-template <std::int64_t R, std::int64_t D, std::int64_t Heads, class T, class S, class Query, class Store>
+template <std::int64_t R, std::int64_t D, std::int64_t Heads, class T, class Query, class Store>
 __device__ __forceinline__ void attend_fed(TileRing &of_worker, int thread, int from, int to, Query query, float scale,
-                                           const S &squares, float *scratch, Store store) {
+                                           float *scratch, Store store) {
   using Softmax = BlockSoftmax<R, D, T>;
-  using Stage = FedStage<D, S>;
-  constexpr int parts = parts_of_key<S>(), warps = compute_warps / (int)Heads, block = 8 * (int)Heads;
+  using Stage = FedStage<D>;
+  constexpr int warps = compute_warps / (int)Heads, block = 8 * (int)Heads;
   const int warp = thread / 32 % warps, head = thread / 32 / warps;
   const int lane = thread % 32, g = lane / 4, c = lane % 4;
   // The lane's first piece of keys, and of values.
-  const bool is_swizzled = Stage::template is_swizzled<Heads>(to - from);
-  const std::uint32_t own_key =
-      (block * warp + g) * Stage::row_bytes + 16 * (c ^ (is_swizzled ? Stage::key_flip(g) : 0));
-  const std::uint32_t own_value =
-      (block * warp + 2 * c) * Stage::row_bytes + 16 * (g ^ (is_swizzled ? Stage::value_flip(2 * c) : 0));
+  const std::uint32_t own_key = (block * warp + g) * Stage::row_bytes + 16 * c;
+  const std::uint32_t own_value = (block * warp + 2 * c) * Stage::row_bytes + 16 * g;
   TileRing ring = of_worker.at_hand();
   const bool is_apart = Stage::is_apart(ring);
   Softmax softmax;
@@ -205,25 +171,17 @@ __device__ __forceinline__ void attend_fed(TileRing &of_worker, int thread, int 
         const std::uint32_t keys = stage + own_key + b * Stage::together * Stage::row_bytes;
         const std::uint32_t value = values + own_value + b * Stage::together * Stage::row_bytes;
         const std::uint32_t there = ptx::load_shared_word(stage + Stage::there_at + first / 32 * 4) >> (first % 32);
-        float root = 1;
-        if constexpr (parts > 0)
-          root = Softmax::template root<parts, block>(squares.epsilon, [&](int i) {
-            const int at = 32 / block * i + lane / block;
-            const std::uint32_t own = stage + Stage::squares_at + (first + lane % block) * Stage::square_bytes;
-            return at < parts ? ptx::load_shared_float(own + 4 * at) : 0.0f;
-          });
         float score[block / 4];
         bool live[block / 4];
 #pragma unroll
         for (int half = 0; half < (int)Heads; ++half) {
-          const float2 s = Softmax::scores(query, [&](int p) {
-            return ptx::load_shared(((keys + 8 * half * Stage::row_bytes) ^ 64 * (p % 2)) + 128 * (p / 2));
-          });
+          const float2 s = Softmax::scores(
+              query, [&](int p) { return ptx::load_shared(keys + 8 * half * Stage::row_bytes + 64 * p); });
 #pragma unroll
           for (int e = 0; e < 2; ++e) {
             const int position = 8 * half + 2 * c + e;
             live[2 * half + e] = there >> position & 1;
-            score[2 * half + e] = (e ? s.y : s.x) * (parts ? scale * __shfl_sync(~0u, root, position) : scale);
+            score[2 * half + e] = (e ? s.y : s.x) * scale;
           }
         }
         const auto weights = softmax.weigh(score, live, c);

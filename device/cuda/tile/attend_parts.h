@@ -178,7 +178,8 @@ public:
     Worker::sync();
     for (int part = 0; part < parts && begin + part * size < end; ++part) {
       const std::int64_t from = begin + part * size, to = from + size < end ? from + size : end;
-      attend<R, D, Page>(w, m, sum, acc, q, scales, keys, values, pages, squares, at, from, to, warps);
+      detail::attend_heads<R, D, Page, 1, TileStages{}>(w, m, sum, acc, q, scales, keys, values, pages, squares, at,
+                                                        from, to, warps);
       Worker::sync();
       const std::int64_t target = (into.first() + part) * rows;
       for (int e = Worker::lane(); e < rows * columns; e += Worker::lanes())

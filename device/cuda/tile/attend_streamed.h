@@ -124,16 +124,14 @@ __device__ __forceinline__ void attend_streamed(Ring ring, const Memory<T, 4> &k
                                                 int settled, Query query, float scale, float *scratch, Store store) {
   using Softmax = BlockSoftmax<R, D, T>;
   constexpr int block = 16, round = block * compute_warps, parts = parts_of_key<S>();
-  constexpr int lane_parts = parts ? (parts + 1) / 2 : 1; // every second one
   constexpr std::uint32_t row_bytes = D * sizeof(T);
   const int thread = Worker::kept_lane(), warp = thread / 32, lane = thread % 32, g = lane / 4, c = lane % 4;
   const std::int64_t first_row = (at.layer * keys.dims[1] + at.head) * keys.dims[2];
   // The warp's next block, and the one behind it: the slot of position lane % 16. Its page is asked for one block
-  // earlier, the key's sums of squares when that is there.
+  // earlier.
   struct Place {
     int part, first, slot;
   } now, after;
-  float square[lane_parts];
   const auto find = [&](int part, int first) -> Place {
     const int position = first + lane % block, limit = part < cache.count ? cache.limit_of(part) : 0;
     return {part, first, cache.slot_of(cache.page_of(position, limit), position)};
@@ -143,13 +141,17 @@ __device__ __forceinline__ void attend_streamed(Ring ring, const Memory<T, 4> &k
     const int first = place.first + round;
     return first < cache.limit_of(place.part) ? find(place.part, first) : first_of(place.part + 1);
   };
-  const auto look = [&] {
+  // The root of the norm of the key of position lane % 16, where it was stored without.
+  const auto find_root = [&] {
     if constexpr (parts > 0) {
-      const float *own = squares.parts.data + (first_row + (now.slot < 0 ? 0 : now.slot)) * parts;
-#pragma unroll
-      for (int i = 0; i < lane_parts; ++i)
-        square[i] = now.slot < 0 || 2 * i + lane / block >= parts ? 0.0f : own[2 * i + lane / block];
+      const bool is_there = now.slot >= 0 && now.first + lane % block >= squares.from;
+      const float *own = squares.parts.data + (first_row + (is_there ? now.slot : 0)) * parts;
+      const float root = Softmax::template root<parts, block>(squares.epsilon, [&](int i) {
+        return is_there && 2 * i + lane / block < parts ? own[2 * i + lane / block] : 0.0f;
+      });
+      return is_there ? root : 1.0f;
     }
+    return 1.0f;
   };
   // The block's rows in a stage as they should be: those that the step itself writes from memory, and zeros where there
   // is no position, since 0 times what is no number is none.
@@ -168,7 +170,6 @@ __device__ __forceinline__ void attend_streamed(Ring ring, const Memory<T, 4> &k
   };
   now = first_of(0);
   after = behind(now);
-  look();
 #pragma unroll 1
   for (int part = 0; cache.has(part); ++part) {
     Softmax softmax;
@@ -180,19 +181,18 @@ __device__ __forceinline__ void attend_streamed(Ring ring, const Memory<T, 4> &k
       const bool is_own = now.part == part && now.first < first + Positions && now.first < limit;
       const std::uint32_t own = (std::uint32_t)(now.first - first) * row_bytes;
       if (is_own) {
+        float root = 1;
         if (now.first + block > settled || __any_sync(~0u, now.slot < 0)) {
 #pragma unroll 1
           for (int i = 0; i < 2; ++i)
             mend(i ? values.data : keys.data, (i ? value_stage : key_stage) + own);
           ptx::copy_fence(); // the stages are filled by copies again
+          root = find_root();
           __syncwarp();
         }
         float score[4];
         bool live[4];
         const std::uint32_t key = key_stage + own + g * row_bytes + 16 * c;
-        float root = scale;
-        if constexpr (parts > 0)
-          root = Softmax::template root<parts, block>(squares.epsilon, [&](int i) { return square[i]; });
 #pragma unroll
         for (int b = 0; b < 2; ++b) {
           const float2 s =
@@ -220,13 +220,11 @@ __device__ __forceinline__ void attend_streamed(Ring ring, const Memory<T, 4> &k
       if (is_own) {
         now = after;
         after = behind(now);
-        look();
       }
     }
     if (now.part == part) { // it has no block in this part
       now = first_of(part + 1);
       after = behind(now);
-      look();
     }
     if (part)
       Worker::sync(); // the part before has been read

@@ -103,52 +103,31 @@ __device__ __forceinline__ void load_matrices_transposed(std::uint32_t (&to)[4],
 }
 //===-- rows ------------------------------------------------------------------------------------------------------===//
 
-/// What scores of a row are multiplied with; `row` is that of a token and query head.
-template <int D, class Q, class S>
-__device__ __forceinline__ float query_scale(const Q &query_squares, const S &key_squares, std::int64_t token,
-                                             std::int64_t row, float scale) {
-  if constexpr (!__is_same(Q, NoSquares)) {
-    const int parts = (int)key_squares.parts.dims[3];
-    const float *part = query_squares.data + token * query_squares.dims[1] + row * parts;
-    float all = 0;
-    for (int i = 0; i < parts; ++i)
-      all += part[i];
-    scale *= evt::rsqrt(all / (float)D + key_squares.epsilon);
-  }
-  return scale;
-}
-
 /// Part of a run: tokens `begin` … `end` - 1 of a request, the first one at `position`.
 struct RunPart {
   int begin, end, position;
 };
 
-template <int Parts> __device__ constexpr int parts_of(const Squares<Parts> *) { return Parts; }
-
 /// What a thread needs of the cache once for a block. In shared memory, which is faster than where registers would go.
 template <class T> struct CacheHead {
   const T *keys, *values; // of the layer and head, from slot 0 on
   const std::int32_t *pages;
-  const float *squares;
   int slots, columns; // of the cache; of the request's row of pages
-  float epsilon;
 };
 
-/// A run's part on the tensor cores. `scratch` has room for three blocks, the roots of a block's keys and a CacheHead.
-/// A function of its own: it needs the registers that its callers have for other tasks.
-template <int Group, int D, int Page, class T, class Q, class S>
+/// A run's part on the tensor cores. `scratch` has room for three blocks, whether each of a block's keys is there, and
+/// a CacheHead. A function of its own: it needs the registers that its callers have for other tasks.
+template <int Group, int D, int Page, class T>
 __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<T, 2> &out, const Memory<T, 4> &keys,
                                         const Memory<T, 4> &values, const Memory<std::int32_t, 2> &pages,
-                                        const Q &query_squares, const S &key_squares, const CacheRow at,
-                                        const RunPart run, float scale, char *scratch) {
+                                        const CacheRow at, const RunPart run, float scale, char *scratch) {
   using Rows = BlockRows<D>;
   constexpr int pieces = D / 8;
   constexpr int mine = (block_positions * pieces + compute_threads - 1) / compute_threads; // pieces of a thread
-  constexpr bool normed = !__is_same(S, NoSquares);
   constexpr float log2_e = 1.44269504f;
   const int thread = Worker::kept_lane(), warp = thread / 32, lane = thread % 32, g = lane / 4, c = lane % 4;
   const std::uint32_t shared = ptx::kept(ptx::shared_address(scratch));
-  float *const roots = reinterpret_cast<float *>(scratch + 3 * Rows::bytes);
+  int *const there = reinterpret_cast<int *>(scratch + 3 * Rows::bytes); // of a block's keys
   const int rows = (run.end - run.begin) * Group;
   volatile CacheHead<T> *const cache =
       reinterpret_cast<CacheHead<T> *>(scratch + 3 * Rows::bytes + 4 * block_positions);
@@ -160,18 +139,13 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
     cache->pages = pages.data + (has_pages ? at.request * pages.dims[1] : 0);
     cache->slots = (int)keys.dims[2];
     cache->columns = has_pages ? (int)pages.dims[1] : 0;
-    if constexpr (normed) {
-      cache->squares = cache_row(key_squares.parts, at, 0);
-      cache->epsilon = key_squares.epsilon;
-    }
   }
   Worker::sync();
 
-  // Of the block that is fetched next: the pages of this thread's pieces, and of the key whose root it helps to find.
-  // What is loaded is looked at a phase later: a warp that waits has no other to run beside it.
-  const int key_of_root = thread / 8;
-  int page[mine], root_page;
-  [[maybe_unused]] float square = 0;
+  // Of the block that is fetched next: the pages of this thread's pieces, and of a key which it says of whether it is
+  // there. What is loaded is looked at a phase later: a warp that waits has no other to run beside it.
+  const int own_key = thread / 8;
+  int page[mine], key_page;
   bool is_live = true; // that key
   const auto piece_row = [&](int i) { return (thread + i * compute_threads) / pieces; };
   const auto page_at = [&](const std::int32_t *row, int columns, int position, int end) {
@@ -183,7 +157,7 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
 #pragma unroll
     for (int i = 0; i < mine; ++i)
       page[i] = page_at(row, columns, piece_row(i) < block_positions ? first + piece_row(i) : end, end);
-    root_page = page_at(row, columns, first + key_of_root, end);
+    key_page = page_at(row, columns, first + own_key, end);
   };
   const auto slot_in = [&](int of, int position, int slots) {
     const int slot = of * Page + position % Page;
@@ -199,19 +173,7 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
                         data + (std::int64_t)(slot < 0 ? 0 : slot) * D + 8 * piece, slot >= 0);
       }
   };
-  const auto fetch_square = [&](int first) {
-    const int slot = slot_in(root_page, first + key_of_root, cache->slots);
-    is_live = slot >= 0;
-    if constexpr (normed) {
-      constexpr int parts = parts_of(static_cast<const S *>(nullptr));
-      const float *row = cache->squares + (std::int64_t)(slot < 0 ? 0 : slot) * parts;
-      square = 0;
-#pragma unroll
-      for (int i = 0; i < parts; i += 8)
-        if (i + thread % 8 < parts && is_live)
-          square += row[i + thread % 8];
-    }
-  };
+  const auto find_key = [&](int first) { is_live = slot_in(key_page, first + own_key, cache->slots) >= 0; };
 
   for (int first = 0; first < rows; first += 16 * compute_warps) {
     const int row0 = first + 16 * warp;                                                            // of this warp
@@ -225,7 +187,7 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
       const bool exists = row < rows;
       row_scale[h] = 0;
       if (exists)
-        row_scale[h] = log2_e * query_scale<D>(query_squares, key_squares, token, at.head * Group + row % Group, scale);
+        row_scale[h] = log2_e * scale;
       const T *from = query.data + token * query.dims[1] + (at.head * Group + row % Group) * D + 2 * c;
 #pragma unroll
       for (int i = 0; i < D / 16; ++i) {
@@ -247,26 +209,19 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
     find_pages(0, end);
     fetch(cache->keys, 0, key_block);
     ptx::end_copies();
-    fetch_square(0);
+    find_key(0);
     fetch(cache->values, 0, value_block);
     ptx::end_copies();
     find_pages(block_positions, end);
     for (int block = 0; block < end; block += block_positions) {
       const bool is_last = block + block_positions >= end, computes = block <= any_sees;
       ptx::await_copies<1>();
-      float root = 1;
-      if constexpr (normed) {
-#pragma unroll
-        for (int other = 1; other < 8; other *= 2)
-          square += __shfl_xor_sync(~0u, square, other);
-        root = evt::rsqrt(square / (float)D + cache->epsilon);
-      }
       if (thread % 8 == 0)
-        roots[key_of_root] = is_live ? root : -1.0f;
+        there[own_key] = is_live;
       const bool has_holes = Worker::any(!is_live);
       if (!is_last) {
         fetch(cache->keys, block + block_positions, next_block);
-        fetch_square(block + block_positions);
+        find_key(block + block_positions);
       }
       ptx::end_copies();
       float s[4][4] = {};
@@ -288,12 +243,9 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
         const bool is_masked = has_holes || block + block_positions - 1 > all_see;
 #pragma unroll
         for (int n = 0; n < 4; ++n) {
-          [[maybe_unused]] float2 r = {1, 1};
-          if constexpr (normed)
-            r = *reinterpret_cast<const float2 *>(roots + 8 * n + 2 * c);
 #pragma unroll
           for (int e = 0; e < 4; ++e)
-            s[n][e] *= normed ? row_scale[e / 2] * (e % 2 ? r.y : r.x) : row_scale[e / 2];
+            s[n][e] *= row_scale[e / 2];
         }
         if (is_masked) {
 #pragma unroll
@@ -301,7 +253,7 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
 #pragma unroll
             for (int e = 0; e < 4; ++e) {
               const int position = 8 * n + 2 * c + e % 2;
-              if (block + position > run.position + (row0 + e / 2 * 8 + g) / Group || roots[position] < 0)
+              if (block + position > run.position + (row0 + e / 2 * 8 + g) / Group || !there[position])
                 s[n][e] = -INFINITY;
             }
         }
@@ -384,17 +336,16 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
 }
 
 /// The same in the plain way: warps take rows in turn.
-template <int Group, int D, int Page, class T, class Q, class S>
-__device__ __noinline__ void
-attend_run_plainly(const Memory<T, 2> &query, const Memory<T, 2> &out, const Memory<T, 4> &keys,
-                   const Memory<T, 4> &values, const Memory<std::int32_t, 2> &pages, const Q &query_squares,
-                   const S &key_squares, const CacheRow &at, const RunPart &run, float scale) {
+template <int Group, int D, int Page, class T>
+__device__ __noinline__ void attend_run_plainly(const Memory<T, 2> &query, const Memory<T, 2> &out,
+                                                const Memory<T, 4> &keys, const Memory<T, 4> &values,
+                                                const Memory<std::int32_t, 2> &pages, const CacheRow &at,
+                                                const RunPart &run, float scale) {
   constexpr int mine = (D + 31) / 32; // columns of a lane
   const int thread = Worker::kept_lane(), warp = thread / 32, lane = thread % 32;
   for (int row = warp; row < (run.end - run.begin) * Group; row += compute_warps) {
     const int token = run.begin + row / Group;
     const std::int64_t column = (at.head * Group + row % Group) * D;
-    const float row_scale = query_scale<D>(query_squares, key_squares, token, at.head * Group + row % Group, scale);
     const T *q = query.data + token * query.dims[1] + column;
     float largest = -1e30f, total = 0, sums[mine] = {};
     for (int p = 0; p <= run.position + row / Group; ++p) {
@@ -410,7 +361,7 @@ attend_run_plainly(const Memory<T, 2> &query, const Memory<T, 2> &out, const Mem
 #pragma unroll
       for (int other = 16; other; other /= 2)
         score += __shfl_xor_sync(~0u, score, other);
-      score *= row_scale * root_of_norm<D>(key_squares, at, slot);
+      score *= scale;
       const float larger = score > largest ? score : largest, keep = evt::exp(largest - larger);
       const float weight = evt::exp(score - larger);
       largest = larger;
@@ -448,15 +399,13 @@ __device__ inline std::int64_t short_tokens(Worker &, const Memory<std::int32_t,
   return count;
 }
 
-/// `Group` query heads share a key/value head. `query_squares` and `key_squares` are of the norm's inputs, both or
-/// none.
-template <std::int64_t Tokens, std::int64_t Group, std::int64_t D, std::int64_t Page, std::int64_t Enough, class T,
-          class Q, class S>
-__device__ inline void
-attend_tokens(Worker &, const Memory<T, 2> &query, const Memory<T, 2> &out, const Memory<std::int32_t, 1> &requests,
-              const Memory<std::int32_t, 1> &positions, const Memory<T, 4> &keys, const Memory<T, 4> &values,
-              const Memory<std::int32_t, 2> &pages, const Q &query_squares, const S &key_squares, std::int64_t layer,
-              std::int64_t first, std::int64_t head, float scale, char *scratch) {
+/// `Group` query heads share a key/value head.
+template <std::int64_t Tokens, std::int64_t Group, std::int64_t D, std::int64_t Page, std::int64_t Enough, class T>
+__device__ inline void attend_tokens(Worker &, const Memory<T, 2> &query, const Memory<T, 2> &out,
+                                     const Memory<std::int32_t, 1> &requests, const Memory<std::int32_t, 1> &positions,
+                                     const Memory<T, 4> &keys, const Memory<T, 4> &values,
+                                     const Memory<std::int32_t, 2> &pages, std::int64_t layer, std::int64_t first,
+                                     std::int64_t head, float scale, char *scratch) {
   const StepTokens tokens = detail::tokens_of(requests, positions);
   if (layer < 0 || layer >= keys.dims[0] || head < 0 || head >= keys.dims[1])
     return;
@@ -466,11 +415,9 @@ attend_tokens(Worker &, const Memory<T, 2> &query, const Memory<T, 2> &out, cons
     const CacheRow at{layer, tokens.requests[begin], head};
     const detail::RunPart run{begin, end, tokens.positions[begin]};
     if constexpr (detail::has_block_form<T>((int)D))
-      detail::attend_run<(int)Group, (int)D, (int)Page>(query, out, keys, values, pages, query_squares, key_squares, at,
-                                                        run, scale, scratch);
+      detail::attend_run<(int)Group, (int)D, (int)Page>(query, out, keys, values, pages, at, run, scale, scratch);
     else
-      detail::attend_run_plainly<(int)Group, (int)D, (int)Page>(query, out, keys, values, pages, query_squares,
-                                                                key_squares, at, run, scale);
+      detail::attend_run_plainly<(int)Group, (int)D, (int)Page>(query, out, keys, values, pages, at, run, scale);
   };
   const std::int64_t last = least(first + Tokens, least(tokens.count, query.dims[0]));
   detail::visit_runs<(int)Enough>(tokens, (int)most(first, 0), (int)last, attend);

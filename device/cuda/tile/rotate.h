@@ -17,11 +17,12 @@ template <std::int64_t Tokens, std::int64_t Columns, class T, int Rank, class Sl
           class Squares>
 __device__ inline void rotate_head(Worker &, const Memory<float, 2> &x, const Memory<T, Rank> &out, const Slots &slots,
                                    const Turn &cosines, const Turn &sines, const Weights &weights,
-                                   const Squares &squares, std::int64_t token, std::int64_t column, std::int64_t layer,
-                                   std::int64_t head) {
-  constexpr int half = (int)Columns / 2, parts = half / 8, pairs = half / 2;
+                                   const Squares &squares, float epsilon, std::int64_t token, std::int64_t column,
+                                   std::int64_t layer, std::int64_t head) {
+  constexpr int half = (int)Columns / 2, parts = half / 8, pairs = half / 2, rounds = (pairs + 31) / 32;
   constexpr int rows = ((int)Tokens + compute_warps - 1) / compute_warps; // of a warp
-  constexpr bool turns = !__is_same(Turn, Nothing), norms = !__is_same(Weights, Nothing);
+  constexpr bool turns = !__is_same(Turn, Nothing), norms = !__is_same(Weights, Nothing),
+                 says = !__is_same(Squares, Nothing);
   static_assert(Tokens <= 32);
   const int thread = Worker::kept_lane(), warp = thread / 32, lane = thread % 32,
             count = (int)least(Tokens, x.dims[0] - token);
@@ -47,54 +48,73 @@ __device__ inline void rotate_head(Worker &, const Memory<float, 2> &x, const Me
       }
     } else if (t < count) {
       place[r] = (token + t) * out.dims[1] + head * Columns;
-      if constexpr (norms)
+      if constexpr (says)
         square_place[r] = (token + t) * squares.dims[1] + head * parts;
     }
   }
+  // [i]: of pair 32 i + lane.
+  float2 low[rounds][rows], high[rounds][rows], c[rounds][rows], s[rounds][rows], low_factor[rounds],
+      high_factor[rounds];
 #pragma unroll
-  for (int first = 0; first < pairs; first += 32) {
-    const int pair = first + lane;
-    const bool is_there = pair < pairs;
-    float2 low[rows], high[rows], c[rows], s[rows], low_factor = {1, 1}, high_factor = {1, 1};
+  for (int i = 0; i < rounds; ++i) {
+    const int pair = 32 * i + lane;
+    low_factor[i] = high_factor[i] = {1, 1};
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      low[r] = high[r] = c[r] = s[r] = {0, 0};
-      if (!is_there || place[r] < 0)
+      low[i][r] = high[i][r] = c[i][r] = s[i][r] = {0, 0};
+      if (pair >= pairs || place[r] < 0)
         continue;
       const std::int64_t t = token + warp + r * compute_warps;
       const float *from = x.data + t * x.dims[1] + column + 2 * pair;
-      low[r] = *reinterpret_cast<const float2 *>(from);
-      high[r] = *reinterpret_cast<const float2 *>(from + half);
+      low[i][r] = *reinterpret_cast<const float2 *>(from);
+      high[i][r] = *reinterpret_cast<const float2 *>(from + half);
       if constexpr (turns) {
-        c[r] = *reinterpret_cast<const float2 *>(cosines.data + t * half + 2 * pair);
-        s[r] = *reinterpret_cast<const float2 *>(sines.data + t * half + 2 * pair);
+        c[i][r] = *reinterpret_cast<const float2 *>(cosines.data + t * half + 2 * pair);
+        s[i][r] = *reinterpret_cast<const float2 *>(sines.data + t * half + 2 * pair);
       }
     }
     if constexpr (norms) {
-      if (is_there) {
+      if (pair < pairs) {
         const float *factors = weights.data + layer * Columns + 2 * pair;
-        low_factor = {factors[0], factors[1]};
-        high_factor = {factors[half], factors[half + 1]};
+        low_factor[i] = {factors[0], factors[1]};
+        high_factor[i] = {factors[half], factors[half + 1]};
       }
     }
+  }
 #pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      float2 a = low[r], b = high[r];
+  for (int r = 0; r < rows; ++r) {
+    float root = 1;
+    if constexpr (norms) {
+      float sum = 0;
+#pragma unroll
+      for (int i = 0; i < rounds; ++i) {
+        const float2 a = low[i][r], b = high[i][r];
+        sum += (a.x * a.x + b.x * b.x) + (a.y * a.y + b.y * b.y);
+      }
+#pragma unroll
+      for (int other = 1; other < 32; other *= 2)
+        sum += __shfl_xor_sync(~0u, sum, other);
+      root = evt::rsqrt_near(sum / (float)Columns + epsilon);
+    }
+    if (place[r] < 0)
+      continue;
+    if constexpr (says)
+      for (int i = lane; i < parts; i += 32)
+        squares.data[square_place[r] + i] = 16 * (1 - epsilon); // of a head that needs no root
+#pragma unroll
+    for (int i = 0; i < rounds; ++i) {
+      const int pair = 32 * i + lane;
+      float2 a = low[i][r], b = high[i][r];
       if constexpr (norms) {
-        float sum = (a.x * a.x + b.x * b.x) + (a.y * a.y + b.y * b.y);
-        sum += __shfl_xor_sync(~0u, sum, 1);
-        sum += __shfl_xor_sync(~0u, sum, 2);
-        if (is_there && place[r] >= 0 && pair % 4 == 0)
-          squares.data[square_place[r] + pair / 4] = sum;
-        a = {a.x * low_factor.x, a.y * low_factor.y};
-        b = {b.x * high_factor.x, b.y * high_factor.y};
+        a = {a.x * (low_factor[i].x * root), a.y * (low_factor[i].y * root)};
+        b = {b.x * (high_factor[i].x * root), b.y * (high_factor[i].y * root)};
       }
       if constexpr (turns) {
         const float2 was = a;
-        a = {was.x * c[r].x - b.x * s[r].x, was.y * c[r].y - b.y * s[r].y};
-        b = {b.x * c[r].x + was.x * s[r].x, b.y * c[r].y + was.y * s[r].y};
+        a = {was.x * c[i][r].x - b.x * s[i][r].x, was.y * c[i][r].y - b.y * s[i][r].y};
+        b = {b.x * c[i][r].x + was.x * s[i][r].x, b.y * c[i][r].y + was.y * s[i][r].y};
       }
-      if (is_there && place[r] >= 0) {
+      if (pair < pairs) {
         T *to = out.data + place[r] + 2 * pair;
         *reinterpret_cast<detail::Two<T> *>(to) = {T(a.x), T(a.y)};
         *reinterpret_cast<detail::Two<T> *>(to + half) = {T(b.x), T(b.y)};

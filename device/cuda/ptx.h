@@ -282,11 +282,6 @@ __device__ __forceinline__ std::uint32_t load_shared_byte(std::uint32_t address)
   asm volatile("ld.shared.u8 %0, [%1];" : "=r"(v) : "r"(address));
   return v;
 }
-__device__ __forceinline__ float load_shared_float(std::uint32_t address) {
-  float v;
-  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(address));
-  return v;
-}
 
 //===-- asynchronous copies to shared memory, by each thread ------------------------------------------------------===//
 
@@ -315,10 +310,6 @@ __device__ __forceinline__ void copy_piece_below(std::uint32_t to, const char *f
                "}\n" ::"r"(to),
                "l"(from), "r"(index), "r"(count)
                : "memory");
-}
-/// 4 bytes.
-__device__ __forceinline__ void copy_word(std::uint32_t to, const void *from, bool is_there) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(is_there ? 4 : 0) : "memory");
 }
 /// Ends a group of this thread's copies.
 __device__ __forceinline__ void end_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }

@@ -185,8 +185,9 @@ def AttendPartsOp : Evt_Op<"attend_parts", [AttrSizedOperandSegments, AllTypesMa
 
     Queries, and keys of positions from `settled` on, may have been stored without the roots of their norms, since several tasks have
     parts of them. Then `q_squares[token, squares_column + r * P …]` and `squares[layer, head, slot, …]` hold the `P` sums of squares of
-    parts of what the norms are of, and scores are multiplied with both `rsqrt((sum over the parts) / columns + epsilon)`. Keys of
-    settled positions are as they are.
+    parts of what the norms are of, and the root is `rsqrt((sum over the parts, in their order) / columns + epsilon)`. Scores are
+    multiplied with that of the query; such a key, before its product, with its own, and rounded to the cache's type: a program that
+    stores that key in the end leaves the bits that were used. Keys of settled positions are as they are.
 
     ```mlir
     evt.attend_parts %q[%t, %c] over %keys, %values[%l, %h, %pages[%r]] from %begin to %length parts of %part settled %settled

@@ -450,12 +450,12 @@ protected:
   /// Few tokens: the keys of a head that the step has stored without the root of their norm get it, for steps to come.
   Made makeSettle(const Way &way) {
     return make(way.prefix + "settle", {"keys", "key_squares", "slots"}, false, {"t", "l", "h"}, [&](TileScope &s) {
-      const std::vector<int64_t> tokens = {1, 1, way.tokens}, keys = {1, 1, way.tokens, head},
-                                 sums = {1, 1, way.tokens, parts};
+      const std::vector<int64_t> keys = {1, 1, way.tokens, head}, sums = {1, 1, way.tokens, parts};
       const std::vector<Index> at = {s["l"], s["h"], s["t"] * way.tokens, 0};
       Tile key = s.load(s["keys"], at, keys, {.table = s["slots"], .tableDim = 2});
       Tile squares = s.load(s["key_squares"], at, sums, {.table = s["slots"], .tableDim = 2});
-      Tile mean = s.reduce(Combine::add, squares, {3}) * (1.0 / (double)head);
+      // The bits of evt.attend_parts, which has them in this step.
+      Tile mean = s.reduce(Combine::add, squares, {3}) / (double)head;
       Tile root = s.broadcast(s.mathNear("rsqrt", mean + model.normEpsilon), keys, {3});
       s.store(s.convert(s.convert(key, f32) * root, bf16), s["keys"], at,
               {.sizes = keys, .table = s["slots"], .tableDim = 2});

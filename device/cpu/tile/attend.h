@@ -58,14 +58,17 @@ void attend_head(Worker &w, float *m, float *sum, float *acc, const T *query, co
     float scores[R][block];
     for (int i = 0; i < count; ++i) {
       const T *key = cache_row(w, keys, at, slots[i]);
-      float root = 1;
+      [[maybe_unused]] T rooted[D];
       if constexpr (!__is_same(S, NoSquares))
         if (at_position[i] >= squares.from) {
           const float *parts = cache_row(w, squares.parts, at, slots[i]);
           float all = 0;
           for (std::int64_t part = 0; part < squares.parts.dims[3]; ++part)
             all += parts[part];
-          root = evt::rsqrt(all / (float)D + squares.epsilon);
+          const float root = evt::rsqrt(all / (float)D + squares.epsilon);
+          for (std::int64_t d = 0; d < D; ++d)
+            rooted[d] = T((float)key[d] * root);
+          key = rooted;
         }
       for (std::int64_t r = 0; r < R; ++r) {
         float part[16] = {};
@@ -78,7 +81,7 @@ void attend_head(Worker &w, float *m, float *sum, float *acc, const T *query, co
         for (int half = 8; half; half /= 2)
           for (int l = 0; l < half; ++l)
             part[l] += part[l + half];
-        scores[r][i] = part[0] * (scales[r] * root);
+        scores[r][i] = part[0] * scales[r];
       }
     }
     for (std::int64_t r = 0; r < R; ++r) {

@@ -79,12 +79,14 @@ template <class T, std::int64_t R, std::int64_t D, std::int64_t Page, std::int64
           continue;
         const std::int64_t row = (layer * heads + own) * pool * Page + slot;
         double dot = 0, all = 0;
-        for (std::int64_t d = 0; d < D; ++d)
-          dot += (double)(float)query[(std::size_t)(r * D + d)] * (double)(float)keys[(std::size_t)(row * D + d)];
         for (std::int64_t q = 0; q < parts; ++q)
           all += squares[(std::size_t)(row * parts + q)];
         const double root = normed && i >= settled ? 1 / std::sqrt(all / D + 0.25) : 1;
-        scores.push_back(dot * scales[normed ? 0 : (std::size_t)r] * root);
+        for (std::int64_t d = 0; d < D; ++d) { // with its root a key is rounded as the cache is
+          const T key = T((float)((double)(float)keys[(std::size_t)(row * D + d)] * root));
+          dot += (double)(float)query[(std::size_t)(r * D + d)] * (double)(float)key;
+        }
+        scores.push_back(dot * scales[normed ? 0 : (std::size_t)r]);
         slots.push_back(row);
       }
       double largest = -1e30, total = 0;
@@ -131,6 +133,42 @@ TEST(Attend, AgreesWithASoftmaxInDouble) {
 TEST(Attend, RowsOfSeveralHeadsAttendToTheirOwn) {
   Case<bf16, 8, 64, 8, 2>().checkAll();
   Case<float, 6, 20, 7, 3>().checkAll();
+}
+
+/// A key that is stored with its root, rounded, in the end of a step has the bits that were used in that step.
+TEST(Attend, AKeyInPartsHasTheBitsOfOneThatIsSettled) {
+  using C = Case<bf16, 4, 64, 8>;
+  C c;
+  static evt_status status[1];
+  c.launch.status = status;
+  Worker w(&c.launch, 0, &c.control);
+  constexpr std::int64_t rows = C::layers * C::heads * C::pool * 8;
+  std::vector<bf16> settled;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    float sum = 0;
+    for (std::int64_t i = 0; i < C::parts; ++i)
+      sum += c.squares[(std::size_t)(row * C::parts + i)];
+    const float root = rsqrt_near(sum / 64 + 0.25f);
+    for (std::int64_t d = 0; d < 64; ++d)
+      settled.push_back(bf16((float)c.keys[(std::size_t)(row * 64 + d)] * root));
+  }
+  const Memory<bf16, 2> q{c.query.data(), {1, 4 * 64}, 4};
+  const Memory<float, 4> s{c.squares.data(), {C::layers, C::heads, C::pool * 8, C::parts}, 2};
+  const Memory<std::int32_t, 2> p{c.pages.data(), {C::requests, C::columns}, 3};
+  const Memory<bf16, 4> v{c.values.data(), {C::layers, C::heads, C::pool * 8, 64}, 1};
+  const auto attend = [&](std::vector<bf16> &keys, std::int64_t from) {
+    std::vector<float> m(4), sum(4), acc(4 * 64);
+    attend_parts<4, 64, 8>(w, QueryRows<bf16>{q, 0, 0, 0.125f}, NoSquares{},
+                           Memory<bf16, 4>{keys.data(), {C::layers, C::heads, C::pool * 8, 64}, 0}, v, p,
+                           Squares<C::parts>{s, 0.25f, from}, {1, 0, 2}, 0, 70, 1000,
+                           Memory<float, 5>{m.data(), {1, 1, 1, 1, 4}, 5},
+                           Memory<float, 5>{sum.data(), {1, 1, 1, 1, 4}, 6},
+                           Memory<float, 6>{acc.data(), {1, 1, 1, 1, 4, 64}, 7}, 0, 0, 0);
+    return acc;
+  };
+  const std::vector<float> own = attend(c.keys, 0), later = attend(settled, 1000);
+  EXPECT_EQ(own, later);
+  EXPECT_NE(own, attend(c.keys, 1000));
 }
 
 /// Tokens of several requests in a step: whose they are, and where. Every token in a long run, and no other, gets what

@@ -42,26 +42,19 @@ template <class T> __device__ inline const T *cache_row(const Memory<T, 4> &m, c
   return m.data + ((at.layer * m.dims[1] + at.head) * m.dims[2] + slot) * m.dims[3];
 }
 
-/// All parts are on their way at once.
-template <int D, int Parts> __device__ inline float root_of_parts(const Squares<Parts> &squares, const float *parts) {
-  float part[Parts], all = 0;
-#pragma unroll
-  for (int i = 0; i < Parts; ++i)
-    part[i] = parts[i];
-#pragma unroll
-  for (int i = 0; i < Parts; ++i)
-    all += part[i];
-  return evt::rsqrt_near(all / (float)D + squares.epsilon);
-}
-
-/// What is left to multiply the scores of a position with.
+/// What is left to multiply the key of a position with. All parts are on their way at once.
 template <int D, class S>
 __device__ inline float root_of_norm(const S &squares, const CacheRow &at, int slot, int position) {
-  if constexpr (__is_same(S, NoSquares)) {
-    return 1.0f;
-  } else {
-    return position < squares.from ? 1.0f : root_of_parts<D>(squares, cache_row(squares.parts, at, slot));
-  }
+  if constexpr (!__is_same(S, NoSquares))
+    if (slot >= 0 && position >= squares.from) {
+      const float *row = cache_row(squares.parts, at, slot);
+      float part[S::count];
+#pragma unroll
+      for (int i = 0; i < S::count; ++i)
+        part[i] = row[i];
+      return root_of_sums<D, S::count>(squares.epsilon, [&](int i) { return part[i]; });
+    }
+  return 1.0f;
 }
 
 /// What a warp knows of its rows g and g + 8.
@@ -97,6 +90,7 @@ __device__ inline void attend_on_fragments(WarpSoftmax<D> &state, const T *query
     const int mine = first + lane % 16;
     const int slot = mine < end ? slot_of<Page>(pages, at.request, mine, keys.dims[2]) : -1;
     uint4 k[2][D / 32], v[4][D / 64];
+    const float root = root_of_norm<D>(squares, at, slot, mine);
 #pragma unroll
     for (int tile = 0; tile < 2; ++tile) {
       const int s = __shfl_sync(~0u, slot, 8 * tile + g);
@@ -104,6 +98,12 @@ __device__ inline void attend_on_fragments(WarpSoftmax<D> &state, const T *query
 #pragma unroll
       for (int i = 0; i < D / 32; ++i)
         k[tile][i] = s < 0 ? uint4{0, 0, 0, 0} : *reinterpret_cast<const uint4 *>(row + 32 * i);
+      if constexpr (!__is_same(S, NoSquares)) {
+        const float own = __shfl_sync(~0u, root, 8 * tile + g);
+#pragma unroll
+        for (int i = 0; i < D / 32; ++i)
+          k[tile][i] = rooted<T>(k[tile][i], own);
+      }
     }
     bool live[4];
 #pragma unroll
@@ -115,14 +115,6 @@ __device__ inline void attend_on_fragments(WarpSoftmax<D> &state, const T *query
       for (int j = 0; j < D / 64; ++j)
         v[i][j] = s < 0 ? uint4{0, 0, 0, 0} : *reinterpret_cast<const uint4 *>(row + 64 * j);
     }
-    float root[4];
-    if constexpr (!__is_same(S, NoSquares)) {
-      const float of_mine = slot < 0 ? 1.0f : root_of_norm<D>(squares, at, slot, mine);
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        root[i] = __shfl_sync(~0u, of_mine, 2 * c + i % 2 + i / 2 * 8);
-    }
-
     float s[2][4] = {};
 #pragma unroll
     for (int tile = 0; tile < 2; ++tile)
@@ -138,7 +130,7 @@ __device__ inline void attend_on_fragments(WarpSoftmax<D> &state, const T *query
       float score[4], largest = state.m[h];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        score[i] = s[i / 2][2 * h + i % 2] * (__is_same(S, NoSquares) ? scale[h] : scale[h] * root[i]);
+        score[i] = s[i / 2][2 * h + i % 2] * scale[h];
         largest = live[i] && score[i] > largest ? score[i] : largest;
       }
 #pragma unroll
@@ -275,15 +267,19 @@ __device__ __forceinline__ void attend_heads(Worker &w, float *m, float *sum, fl
             if (slot < 0)
               continue;
             const T *key = cache_row(keys, at, slot), *value = cache_row(values, at, slot);
+            [[maybe_unused]] const float root = root_of_norm<columns>(squares, at, slot, p);
+            const auto key_at = [&](int i) {
+              return __is_same(S, NoSquares) ? (float)key[i] : (float)T((float)key[i] * root);
+            };
             float score = 0;
 #pragma unroll
             for (int i = 0; i < mine; ++i)
               if (lane + 32 * i < columns)
-                score = __fmaf_rn((float)query[row * columns + lane + 32 * i], (float)key[lane + 32 * i], score);
+                score = __fmaf_rn((float)query[row * columns + lane + 32 * i], key_at(lane + 32 * i), score);
 #pragma unroll
             for (int other = 16; other; other /= 2)
               score += __shfl_xor_sync(~0u, score, other);
-            score *= scales[row] * root_of_norm<columns>(squares, at, slot, p);
+            score *= scales[row];
             const float larger = score > largest ? score : largest, keep = evt::exp(largest - larger);
             const float weight = evt::exp(score - larger);
             largest = larger;

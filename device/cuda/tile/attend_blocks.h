@@ -76,22 +76,15 @@ public:
       Softmax softmax;
 #pragma unroll 1
       while (part == now && first < cache.limit_of(part)) {
-        const float2 s = Softmax::scores(query, [&](int i) { return k[i]; });
-        float score[2] = {s.x, s.y}, factor[2] = {scale, scale};
         if constexpr (key_parts > 0)
-          if (needs_roots()) {
-            float root = Softmax::template root<key_parts>(squares.epsilon, [&](int i) { return k_squares[i]; });
-            root = first + thread % 8 < rootless ? 1.0f : root;
-#pragma unroll
-            for (int i = 0; i < 2; ++i)
-              factor[i] = scale * __shfl_sync(~0u, root, 2 * c + i);
-          }
+          if (needs_roots())
+            apply_roots(squares.epsilon);
+        const float2 s = Softmax::scores(query, [&](int i) { return k[i]; });
+        float score[2] = {s.x * scale, s.y * scale};
         bool live[2];
 #pragma unroll
-        for (int i = 0; i < 2; ++i) {
+        for (int i = 0; i < 2; ++i)
           live[i] = __shfl_sync(~0u, slot, 2 * c + i) >= 0;
-          score[i] *= factor[i];
-        }
         go_on();
         const bool goes_on = has_block();
         if (goes_on) {
@@ -148,6 +141,17 @@ private:
     }
   }
   __device__ bool needs_roots() const { return first + 8 > rootless; } // the next block
+  /// The keys of the block that were stored without the root of their norm get it.
+  __device__ __forceinline__ void apply_roots(float epsilon) {
+    const int lane = thread % 32, g = lane / 4;
+    const float root = root_of_sums<columns, key_parts>(
+        epsilon, [&](int i) { return __shfl_sync(~0u, k_squares[i / 4], lane % 8 + 8 * (i % 4)); });
+    const float own = __shfl_sync(~0u, root, g);
+    if (first + g >= rootless)
+#pragma unroll
+      for (int i = 0; i < key_pieces; ++i)
+        k[i] = rooted<T>(k[i], own);
+  }
   __device__ bool has_block() const { return part < cache.count && first < cache.limit_of(part); }
   /// The slots of the next block's positions; lanes that have none ask for nothing.
   __device__ void find() {

@@ -47,6 +47,29 @@ template <class T> __device__ inline void mma8(float (&c)[4], std::uint32_t a0, 
 
 } // namespace detail
 
+/// Eight numbers times a root, rounded: a key as its step will leave it (models/graph: `settle`), bit for bit.
+template <class T> __device__ __forceinline__ uint4 rooted(const uint4 &key, float root) {
+  const auto two = [&](std::uint32_t both) {
+    const std::uint16_t bits[2] = {(std::uint16_t)both, (std::uint16_t)(both >> 16)};
+    T low, high;
+    static_assert(sizeof(T) == 2);
+    memcpy(&low, &bits[0], 2);
+    memcpy(&high, &bits[1], 2);
+    return detail::packed<T>((float)low * root, (float)high * root);
+  };
+  return {two(key.x), two(key.y), two(key.z), two(key.w)};
+}
+
+/// The root of a norm of D columns, the sum of whose squares is in parts: added up in their order, as by everybody
+/// else.
+template <int D, int Parts, class Part> __device__ __forceinline__ float root_of_sums(float epsilon, Part part) {
+  float all = 0;
+#pragma unroll
+  for (int i = 0; i < Parts; ++i)
+    all += part(i);
+  return evt::rsqrt_near(all / (float)D + epsilon);
+}
+
 /// Parts of the sums of squares of a key.
 template <class S> constexpr int parts_of_key() {
   if constexpr (__is_same(S, NoSquares))
@@ -72,20 +95,6 @@ template <std::int64_t R, std::int64_t D, class T> struct BlockSoftmax {
       detail::mma<T>(s, q.z, 0, q.w, 0, k.z, k.w);
     }
     return {s[0], s[1]};
-  }
-  /// The root of the norm of the key of position lane % Block; `square(i)` is part (32 / Block) i + lane / Block of its
-  /// sum of squares.
-  template <int Parts, int Block = 8, class Square>
-  __device__ __forceinline__ static float root(float epsilon, Square square) {
-    constexpr int alike = 32 / Block; // lanes of a position
-    float sums = 0;
-#pragma unroll
-    for (int i = 0; i < (Parts + alike - 1) / alike; ++i)
-      sums += square(i);
-#pragma unroll
-    for (int other = Block; other < 32; other *= 2)
-      sums += __shfl_xor_sync(~0u, sums, other);
-    return evt::rsqrt_near(sums / (float)columns + epsilon);
   }
 
   /// What a lane's positions weigh, two of each block of 8, and what the sums before are multiplied with.

@@ -143,27 +143,27 @@ __device__ __forceinline__ void attend_streamed(Ring ring, const Memory<T, 4> &k
   };
   // The root of the norm of the key of position lane % 16, where it was stored without.
   const auto find_root = [&] {
-    if constexpr (parts > 0) {
-      const bool is_there = now.slot >= 0 && now.first + lane % block >= squares.from;
-      const float *own = squares.parts.data + (first_row + (is_there ? now.slot : 0)) * parts;
-      const float root = Softmax::template root<parts, block>(squares.epsilon, [&](int i) {
-        return is_there && 2 * i + lane / block < parts ? own[2 * i + lane / block] : 0.0f;
-      });
-      return is_there ? root : 1.0f;
-    }
+    if constexpr (parts > 0)
+      if (now.slot >= 0 && now.first + lane % block >= squares.from) {
+        const float *own = squares.parts.data + (first_row + now.slot) * parts;
+        return root_of_sums<(int)D, parts>(squares.epsilon, [&](int i) { return own[i]; });
+      }
     return 1.0f;
   };
-  // The block's rows in a stage as they should be: those that the step itself writes from memory, and zeros where there
-  // is no position, since 0 times what is no number is none.
-  const auto mend = [&](const T *from, std::uint32_t rows) {
+  // The block's rows in a stage as they should be: those that the step itself writes from memory, keys with their
+  // roots, and zeros where there is no position, since 0 times what is no number is none.
+  const auto mend = [&](const T *from, std::uint32_t rows, float root) {
     constexpr int pieces = row_bytes / 16; // of a row
 #pragma unroll 2
     for (int i = lane; i < block * pieces; i += 32) {
       const int slot = __shfl_sync(~0u, now.slot, i / pieces);
       const bool is_new = now.first + i / pieces >= settled;
+      [[maybe_unused]] const float own = parts > 0 ? __shfl_sync(~0u, root, i / pieces) : 1.0f;
       uint4 piece{0, 0, 0, 0};
       if (slot >= 0 && is_new)
         piece = *reinterpret_cast<const uint4 *>(from + (first_row + slot) * D + 8 * (i % pieces));
+      if constexpr (parts > 0)
+        piece = rooted<T>(piece, own);
       if (slot < 0 || is_new)
         ptx::store_shared(rows + 16 * i, piece);
     }
@@ -181,13 +181,11 @@ __device__ __forceinline__ void attend_streamed(Ring ring, const Memory<T, 4> &k
       const bool is_own = now.part == part && now.first < first + Positions && now.first < limit;
       const std::uint32_t own = (std::uint32_t)(now.first - first) * row_bytes;
       if (is_own) {
-        float root = 1;
         if (now.first + block > settled || __any_sync(~0u, now.slot < 0)) {
 #pragma unroll 1
           for (int i = 0; i < 2; ++i)
-            mend(i ? values.data : keys.data, (i ? value_stage : key_stage) + own);
+            mend(i ? values.data : keys.data, (i ? value_stage : key_stage) + own, i ? 1.0f : find_root());
           ptx::copy_fence(); // the stages are filled by copies again
-          root = find_root();
           __syncwarp();
         }
         float score[4];
@@ -201,7 +199,7 @@ __device__ __forceinline__ void attend_streamed(Ring ring, const Memory<T, 4> &k
           for (int i = 0; i < 2; ++i) {
             const int position = 8 * b + 2 * c + i;
             live[2 * b + i] = __shfl_sync(~0u, now.slot, position) >= 0;
-            score[2 * b + i] = (i ? s.y : s.x) * (parts ? scale * __shfl_sync(~0u, root, position) : scale);
+            score[2 * b + i] = (i ? s.y : s.x) * scale;
           }
         }
         const auto weights = softmax.weigh(score, live, c);

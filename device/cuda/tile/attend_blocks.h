@@ -130,7 +130,7 @@ private:
   int part, first;
   int slot; // of position lane % 8
   uint4 k[key_pieces], v[2][value_pieces];
-  float k_squares[(key_parts + 3) / 4 ? (key_parts + 3) / 4 : 1]; // every fourth of position lane % 8
+  float k_squares[key_parts ? key_parts : 1]; // of position lane / 4
 
   __device__ int warp() const { return thread / 32; }
   __device__ void go_on() {
@@ -143,10 +143,8 @@ private:
   __device__ bool needs_roots() const { return first + 8 > rootless; } // the next block
   /// The keys of the block that were stored without the root of their norm get it.
   __device__ __forceinline__ void apply_roots(float epsilon) {
-    const int lane = thread % 32, g = lane / 4;
-    const float root = root_of_sums<columns, key_parts>(
-        epsilon, [&](int i) { return __shfl_sync(~0u, k_squares[i / 4], lane % 8 + 8 * (i % 4)); });
-    const float own = __shfl_sync(~0u, root, g);
+    const int g = thread % 32 / 4;
+    const float own = root_of_sums<columns, key_parts>(epsilon, [&](int i) { return k_squares[i]; });
     if (first + g >= rootless)
 #pragma unroll
       for (int i = 0; i < key_pieces; ++i)
@@ -167,14 +165,13 @@ private:
 #pragma unroll
       for (int i = 0; i < key_pieces; ++i)
         k[i] = s < 0 ? uint4{0, 0, 0, 0} : *reinterpret_cast<const uint4 *>(row + 32 * i);
-    }
-    if constexpr (key_parts) {
-      if (needs_roots() && from <= first + lane % 8 && first + lane % 8 < to) {
-        const float *row = squares_row + (std::int64_t)slot * key_parts;
+      if constexpr (key_parts > 0)
+        if (needs_roots()) {
+          const float *parts = squares_row + (std::int64_t)s * key_parts;
 #pragma unroll
-        for (int i = 0; i < (key_parts + 3) / 4; ++i)
-          k_squares[i] = slot < 0 || 4 * i + lane / 8 >= key_parts ? 0.0f : row[4 * i + lane / 8];
-      }
+          for (int i = 0; i < key_parts; ++i)
+            k_squares[i] = s < 0 ? 0.0f : parts[i];
+        }
     }
   }
   __device__ __forceinline__ void values_of(int from, int to) {

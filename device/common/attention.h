@@ -26,6 +26,8 @@ template <int Parts> struct Squares {
   std::int64_t from;
 };
 struct NoSquares {};
+/// A part, of 16 columns, of the squares that say of a key that the root of its norm has been applied.
+EVT_DEVICE inline float rooted_square(float epsilon) { return 16 * (1 - epsilon); }
 
 /// Rows of a query in memory, and the sums of squares that their norms' roots are found from.
 template <class T> struct QueryRows {

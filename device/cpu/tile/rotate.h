@@ -15,9 +15,9 @@ void rotate_head(Worker &w, const Memory<float, 2> &x, const Memory<T, Rank> &ou
   constexpr std::int64_t half = Columns / 2, parts = half / 8;
   constexpr bool turns = !__is_same(Turn, Nothing), norms = !__is_same(Weights, Nothing),
                  says = !__is_same(Squares, Nothing);
-  float unit[parts]; // of a head that needs no root
+  float unit[parts];
   for (float &part : unit)
-    part = 16 * (1 - epsilon);
+    part = rooted_square(epsilon);
   for (std::int64_t t = token; t < token + Tokens; ++t) {
     if (t < 0 || t >= x.dims[0])
       continue;

@@ -40,17 +40,14 @@ __device__ inline float scale_of(const QueryRows<T> &query, const Q &query_squar
     constexpr int parts = S::count;
     const Memory<float, 2> &m = query_squares.memory;
     const std::int64_t first = query_squares.column + row * parts;
-    float part[parts] = {}, all = 0;
+    float part[parts] = {};
     if (query.token >= 0 && query.token < m.dims[0] && first >= 0 && first + parts <= m.dims[1]) {
       const float *from = m.data + query.token * m.dims[1] + first;
 #pragma unroll
       for (int p = 0; p < parts; ++p)
         part[p] = from[p];
     }
-#pragma unroll
-    for (int p = 0; p < parts; ++p)
-      all += part[p];
-    return query.scale * evt::rsqrt_near(all / (float)D + squares.epsilon);
+    return query.scale * root_of_sums<D, parts>(squares.epsilon, [&](int p) { return part[p]; });
   }
 }
 

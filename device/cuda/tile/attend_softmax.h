@@ -50,12 +50,8 @@ template <class T> __device__ inline void mma8(float (&c)[4], std::uint32_t a0, 
 /// Eight numbers times a root, rounded: a key as its step will leave it (models/graph: `settle`), bit for bit.
 template <class T> __device__ __forceinline__ uint4 rooted(const uint4 &key, float root) {
   const auto two = [&](std::uint32_t both) {
-    const std::uint16_t bits[2] = {(std::uint16_t)both, (std::uint16_t)(both >> 16)};
-    T low, high;
-    static_assert(sizeof(T) == 2);
-    memcpy(&low, &bits[0], 2);
-    memcpy(&high, &bits[1], 2);
-    return detail::packed<T>((float)low * root, (float)high * root);
+    const auto half = [&](int shift) { return (float)T::from_bits((std::uint16_t)(both >> shift)) * root; };
+    return detail::packed<T>(half(0), half(16));
   };
   return {two(key.x), two(key.y), two(key.z), two(key.w)};
 }

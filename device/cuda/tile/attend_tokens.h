@@ -178,16 +178,12 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
   for (int first = 0; first < rows; first += 16 * compute_warps) {
     const int row0 = first + 16 * warp;                                                            // of this warp
     const int end = run.position + ((int)least(rows, first + 16 * compute_warps) - 1) / Group + 1; // of the positions
-    float row_scale[2];
     std::uint32_t q[D / 16][4];
     float m[2], sum[2], acc[D / 8][4];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const int row = row0 + 8 * h + g, token = run.begin + row / Group;
       const bool exists = row < rows;
-      row_scale[h] = 0;
-      if (exists)
-        row_scale[h] = log2_e * scale;
       const T *from = query.data + token * query.dims[1] + (at.head * Group + row % Group) * D + 2 * c;
 #pragma unroll
       for (int i = 0; i < D / 16; ++i) {
@@ -242,11 +238,10 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
         }
         const bool is_masked = has_holes || block + block_positions - 1 > all_see;
 #pragma unroll
-        for (int n = 0; n < 4; ++n) {
+        for (int n = 0; n < 4; ++n)
 #pragma unroll
           for (int e = 0; e < 4; ++e)
-            s[n][e] *= row_scale[e / 2];
-        }
+            s[n][e] *= log2_e * scale;
         if (is_masked) {
 #pragma unroll
           for (int n = 0; n < 4; ++n)

@@ -100,7 +100,7 @@ __device__ inline void rotate_head(Worker &, const Memory<float, 2> &x, const Me
       continue;
     if constexpr (says)
       for (int i = lane; i < parts; i += 32)
-        squares.data[square_place[r] + i] = 16 * (1 - epsilon); // of a head that needs no root
+        squares.data[square_place[r] + i] = rooted_square(epsilon);
 #pragma unroll
     for (int i = 0; i < rounds; ++i) {
       const int pair = 32 * i + lane;

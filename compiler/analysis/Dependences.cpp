@@ -2,6 +2,7 @@
 
 #include <isl/flow.h>
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -36,10 +37,12 @@ Sources sourcesFor(const TaskGraph &graph, int memory, bool sinkWrites) {
   return sources;
 }
 
-isl::union_map programOrder(const TaskGraph &graph) {
+/// Of the calls that touch the memory: isl looks at all that it is given, for each access again.
+isl::union_map programOrder(const TaskGraph &graph, int memory) {
   isl::union_map order = isl::union_map::empty(graph.ctx());
   for (const Call &call : graph.calls)
-    order = order.unite(call.order.intersect_domain(call.domain).intersect_params(graph.context).to_union_map());
+    if (std::any_of(call.accesses.begin(), call.accesses.end(), [&](const Access &a) { return a.memory == memory; }))
+      order = order.unite(call.order.intersect_domain(call.domain).intersect_params(graph.context).to_union_map());
   return order;
 }
 
@@ -64,7 +67,6 @@ isl::map between(const isl::union_map &relation, const Call &source, const Call 
 } // namespace
 
 std::vector<Dependence> directDependences(const TaskGraph &graph, unsigned long operationLimit) {
-  isl::union_map order = programOrder(graph);
   using Key = std::tuple<int, int, int, bool, unsigned>; // memory, sink, source, sink writes, sink waits
   std::map<Key, isl::map> found;
   int calls = static_cast<int>(graph.calls.size());
@@ -73,6 +75,7 @@ std::vector<Dependence> directDependences(const TaskGraph &graph, unsigned long 
     if (toReads.certainWrites.is_empty() && toReads.others.is_empty())
       continue; // never written: nothing to order
     Sources toWrites = sourcesFor(graph, memory, true);
+    isl::union_map order = programOrder(graph, memory);
     for (int sinkCall = 0; sinkCall < calls; ++sinkCall) {
       const Call &sink = graph.calls[static_cast<size_t>(sinkCall)];
       for (const Access &access : sink.accesses) {

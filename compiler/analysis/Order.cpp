@@ -49,6 +49,18 @@ isl::map coveredPairs(const isl::map &notify, const isl::map &wait) {
   return pairs.subtract(notify.apply_range(missed.reverse())).coalesce();
 }
 
+/// Pairs of tasks of two calls that are in the same iteration of the same repeat, if both are in one.
+std::optional<isl::map> sameIteration(const Call &from, const Call &to) {
+  if (from.iterationDims == 0 || to.iterationDims == 0)
+    return std::nullopt;
+  // What a timestamp begins with: the position of the outermost repeat and its iteration.
+  auto repeatOf = [](const Call &call) {
+    unsigned length = static_cast<unsigned>(isl_map_dim(call.order.get(), isl_dim_out));
+    return isl::manage(checked(call.order.ctx(), isl_map_project_out(call.order.copy(), isl_dim_out, 2, length - 2)));
+  };
+  return repeatOf(from).apply_range(repeatOf(to).reverse());
+}
+
 isl::map certainPairs(const EventUse &notify, const EventUse &wait, const isl::map &notified, const isl::map &waited,
                       const isl::map &possible) {
   if (!wait.exact)
@@ -372,11 +384,63 @@ OrderProver::Search OrderProver::search(const Dependence &dependence, const Proo
   return result;
 }
 
+OrderProver::Parts OrderProver::partsOf(const Dependence &dependence, const ProofLimits &limits) const {
+  Parts whole{std::nullopt, dependence.relation};
+  std::optional<isl::map> same = sameIteration(at(graph.calls, dependence.source), at(graph.calls, dependence.sink));
+  if (!same)
+    return whole;
+  try {
+    OperationLimit limit(graph.ctx(), limits.operations);
+    isl::map inside = dependence.relation.intersect(*same);
+    if (inside.is_empty())
+      return whole;
+    return {inside, dependence.relation.subtract(*same)};
+  } catch (const isl::exception_quota &) {
+    return whole; // in one part it is as right
+  }
+}
+
+OrderProver &OrderProver::insideIterations() {
+  if (inside)
+    return *inside;
+  for (const EventEdge *edge : edges)
+    if (std::optional<isl::map> same = sameIteration(at(graph.calls, edge->from), at(graph.calls, edge->to))) {
+      EventEdge &restricted = insideEdges.emplace_back(*edge);
+      restricted.certain = edge->certain.intersect(*same);
+    }
+  inside = std::make_unique<OrderProver>(graph, insideEdges, true, maxDivisions);
+  return *inside;
+}
+
 bool OrderProver::proves(const Dependence &dependence, const ProofLimits &limits) {
-  return search(dependence, limits, true).all;
+  Parts parts = partsOf(dependence, limits);
+  Dependence part = dependence;
+  if (parts.inside) {
+    part.relation = *parts.inside;
+    if (!insideIterations().search(part, limits, true).all)
+      return false;
+  }
+  part.relation = parts.across;
+  return part.relation.is_empty() || search(part, limits, true).all;
 }
 
 OrderProver::Answer OrderProver::prove(const Dependence &dependence, const ProofLimits &limits) {
+  Parts parts = partsOf(dependence, limits);
+  Dependence part = dependence;
+  part.relation = parts.across;
+  Answer answer{parts.across, false};
+  if (!part.relation.is_empty())
+    answer = proveHere(part, limits);
+  if (parts.inside) {
+    part.relation = *parts.inside;
+    Answer within = insideIterations().proveHere(part, limits);
+    answer.unproved = answer.unproved.unite(within.unproved);
+    answer.limitReached |= within.limitReached;
+  }
+  return answer;
+}
+
+OrderProver::Answer OrderProver::proveHere(const Dependence &dependence, const ProofLimits &limits) {
   closeCycles(limits);
   Search found = search(dependence, limits, false);
   if (found.all)

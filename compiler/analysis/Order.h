@@ -15,6 +15,10 @@
 //     where R is already proved and cycle(x) orders tasks of one call. Edges go strictly forward in program order, so
 //     the interval from a to b shrinks in each step and the induction ends.
 //
+// A chain inside one iteration of a repeat stays there: edges go forward in program order, whose timestamps begin with
+// the iteration. So pairs of one iteration are asked of the edges of one iteration alone, which are few and have no
+// cycles through other calls.
+//
 // What data decides: a notify whose element is read from memory is an edge only to tasks that wait for every element it
 // could mean; a wait whose element is read from memory proves nothing; a task of a ragged call, which may not exist,
 // can begin or end a chain but is never a link inside one.
@@ -27,6 +31,7 @@
 #include "compiler/analysis/TaskGraph.h"
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -89,6 +94,15 @@ private:
     bool limitReached = false;
   };
 
+  /// A dependence, its pairs in two parts: those of one iteration of a repeat, if there are any, and the others.
+  struct Parts {
+    std::optional<isl::map> inside;
+    isl::map across;
+  };
+  Parts partsOf(const Dependence &dependence, const ProofLimits &limits) const;
+  /// The prover that has the edges of one iteration only.
+  OrderProver &insideIterations();
+  Answer proveHere(const Dependence &dependence, const ProofLimits &limits);
   void closeCycles(const ProofLimits &limits);
   Search search(const Dependence &dependence, const ProofLimits &limits, bool quick);
   void extend(Chains &found, int start);
@@ -109,6 +123,8 @@ private:
   bool closed = false;                                 // where a call orders its own tasks, they are now closures
   std::map<int, Chains> chains;
   std::map<int, std::optional<isl::map>> closures;
+  std::vector<EventEdge> insideEdges; // what `inside` points to
+  std::unique_ptr<OrderProver> inside;
 };
 
 /// T with E ⊆ T ⊆ E+ for a relation E on one call that is strictly forward in program order. E itself if nothing larger

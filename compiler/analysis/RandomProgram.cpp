@@ -140,10 +140,12 @@ TaskGraph toGraph(const Program &program) {
     const ProgramCall &call = program.calls[c];
     int index = static_cast<int>(c);
     std::string tuple = "C" + std::to_string(c);
-    std::string place = program.repeated ? "[i, " + std::to_string(c) + ", j]" : "[" + std::to_string(c) + ", i, j]";
+    std::string place = program.repeated ? "[0, i, " + std::to_string(c) + ", j]" : "[" + std::to_string(c) + ", i, j]";
     text.call("c" + std::to_string(c), {"i", "j"},
               "{ " + tuple + "[i, j] : 0 <= i < " + call.rows.text() + " and 0 <= j < " + call.columns.text() + " }",
               "{ " + tuple + "[i, j] -> " + place + " }");
+    if (program.repeated)
+      text.graph.calls.back().iterationDims = 1;
     if (call.ragged)
       text.ragged();
     auto addAccesses = [&](int afterWaits) {

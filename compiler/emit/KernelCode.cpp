@@ -409,6 +409,8 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
     auto yes = [](bool b) { return b ? "true" : "false"; };
     std::string uses = isMixed ? std::string(", ") + yes(variant.streams) + ", " + yes(variant.tiles) : "";
     std::string threads = std::string("evt::block_threads(") + yes(variant.streams) + ")";
+    if (variants.size() > 1)
+      out.line("#if !defined(", variantMacro, ") || ", variantMacro, " == ", &variant - variants.data());
     out.line("static_assert(", threads, " == ", made.threads, " && Code<EVT_STATIC", uses, ">::Kernel::layout.bytes(",
              tiles, ") == ", made.sharedBytes, ");");
     for (auto [name, constant] :
@@ -420,8 +422,11 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
       out.line("evt::run_block<typename Code<", constant, uses, ">::Kernel, Program>(launch);");
       out.line("}");
     }
+    if (&variant == &variants.front())
+      out.line("EVT_PACK_KERNEL(", defaultEntry, "_pack)");
+    if (variants.size() > 1)
+      out.line("#endif");
   }
-  out.line("EVT_PACK_KERNEL(", defaultEntry, "_pack)");
   kernel.source = out.take();
   kernel.packed = streams.packed;
   kernel.maps = streams.maps;

@@ -30,6 +30,9 @@ inline constexpr const char *defaultEntry = "evt_kernel";
 /// that one file can hold several.
 std::string emitKernel(const GraphCode &graph, const ScheduleFacts &facts, const std::string &entry = defaultEntry);
 
+/// What chooses the kernels of one variant, by its number, when the source of several is compiled; without it, all are.
+inline constexpr const char *variantMacro = "EVT_VARIANT";
+
 /// The kernel for CUDA, and what a launch of it needs to know.
 struct CudaKernel {
   std::string source;  // empty after a diagnostic

@@ -6,7 +6,9 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 
+#include <algorithm>
 #include <array>
+#include <thread>
 
 namespace evt::pipeline {
 
@@ -117,20 +119,19 @@ std::vector<KernelResources> readResources(llvm::StringRef said) {
 }
 
 std::string CudaCompiler::compile(const std::string &source, const std::string &architecture, const std::string &output,
-                                  std::vector<KernelResources> &resources) const {
+                                  std::vector<KernelResources> &resources, const std::string &definition) const {
   // Named as a pair, or a plain pass for the virtual architecture rejects Hopper's own instructions. No contraction, as
   // on the CPU.
   std::string number = architecture.substr(3);
-  std::vector<std::string> arguments{"-std=c++20",
-                                     "-O3",
-                                     "-fmad=false",
-                                     "--expt-relaxed-constexpr",
-                                     "-diag-suppress=177", // a trigger nobody needs
-                                     "-gencode=arch=compute_" + number + ",code=" + architecture,
-                                     "-cubin",
-                                     "-Xptxas=-v",
-                                     "--split-compile=0", // kernels side by side, on as many cores as there are
-                                     "-I" + includeRoot};
+  std::vector<std::string> arguments{
+      "-std=c++20", "-O3", "-fmad=false", "--expt-relaxed-constexpr",
+      "-diag-suppress=177", // a trigger nobody needs
+      "-gencode=arch=compute_" + number + ",code=" + architecture, "-cubin", "-Xptxas=-v",
+      // Kernels side by side. As few as two gives the code that more of them give, one
+      // gives other code: what is made must not depend on the machine.
+      "--split-compile=" + std::to_string(std::max(2u, std::thread::hardware_concurrency())), "-I" + includeRoot};
+  if (!definition.empty())
+    arguments.push_back("-D" + definition);
   arguments.insert(arguments.end(), extraFlags.begin(), extraFlags.end());
   arguments.insert(arguments.end(), {"-o", output, source});
   std::string said, failure = failureOf(program, arguments, said);

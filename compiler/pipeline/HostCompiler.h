@@ -39,9 +39,9 @@ struct CudaCompiler {
   std::vector<std::string> extraFlags;
 
   /// Compiles `source` to the cubin `output`. Returns what went wrong, or an empty string; what the kernels need comes
-  /// through `resources`.
+  /// through `resources`. May be called by several threads. `definition`, like NAME=1, chooses a part of the source.
   std::string compile(const std::string &source, const std::string &architecture, const std::string &output,
-                      std::vector<KernelResources> &resources) const;
+                      std::vector<KernelResources> &resources, const std::string &definition = "") const;
 };
 
 /// The path of NVIDIA's compiler: in PATH, or where the toolkit installs itself; empty if it is not there.

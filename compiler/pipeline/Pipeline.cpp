@@ -15,6 +15,7 @@
 #include "llvm/Support/CrashRecoveryContext.h"
 
 #include <chrono>
+#include <thread>
 
 using namespace mlir;
 
@@ -111,20 +112,51 @@ std::string buildCuda(const Options &options, const std::string &folder, nlohman
   host.march = ""; // the library that explains a stall runs wherever the GPU is
   host.optimization = "-O1";
   made.push_back("explain.so");
-  std::string failure = host.compile(folder + "/explain.cpp", folder + "/explain.so");
-  manifest["cuda"]["cubins"] = nlohmann::ordered_json::array();
-  for (const std::string &architecture : options.cuda.architectures) {
-    std::string name = "kernel." + architecture + ".cubin";
-    manifest["cuda"]["cubins"].push_back({{"arch", architecture}, {"file", name}});
-    made.push_back(name);
+  struct Cubin {
+    std::string architecture, file, definition, failure;
     std::vector<KernelResources> resources;
+  };
+  std::vector<Cubin> cubins;
+  const nlohmann::ordered_json variants = manifest["cuda"].value("variants", nlohmann::ordered_json::array());
+  for (const std::string &architecture : options.cuda.architectures) {
+    if (variants.empty())
+      cubins.push_back({architecture, "kernel." + architecture + ".cubin"});
+    // Variants have no code in common, so a file each, and NVIDIA's compiler makes them side by side: half of its time
+    // it uses one core.
+    for (size_t v = 0; v < variants.size(); ++v)
+      cubins.push_back({architecture,
+                        "kernel." + architecture + "." + variants[v]["suffix"].get<std::string>().substr(1) + ".cubin",
+                        std::string(emit::variantMacro) + "=" + std::to_string(v)});
+  }
+  std::string failure;
+  {
+    std::vector<std::thread> compilers;
+    for (Cubin &cubin : cubins)
+      compilers.emplace_back([&] {
+        cubin.failure = options.cuda.compile(folder + "/kernel.cu", cubin.architecture, folder + "/" + cubin.file,
+                                             cubin.resources, cubin.definition);
+      });
+    failure = host.compile(folder + "/explain.cpp", folder + "/explain.so");
+    for (std::thread &compiler : compilers)
+      compiler.join();
+  }
+  nlohmann::ordered_json files; // of each architecture
+  for (const Cubin &cubin : cubins) {
+    made.push_back(cubin.file);
+    files[cubin.architecture].push_back(cubin.file);
+    if (!failure.empty())
+      continue;
+    failure = cubin.failure;
     if (failure.empty())
-      failure = options.cuda.compile(folder + "/kernel.cu", architecture, folder + "/" + name, resources);
-    if (failure.empty())
-      failure = refusal = checkBudgets(resources, manifest, warning);
+      failure = refusal = checkBudgets(cubin.resources, manifest, warning);
     else if (StringRef(failure).contains("Register allocation failed"))
       refusal = "needs more registers than its threads can have: use smaller tiles";
   }
+  manifest["cuda"]["cubins"] = nlohmann::ordered_json::array();
+  for (auto &[architecture, names] : files.items())
+    manifest["cuda"]["cubins"].push_back(names.size() == 1
+                                             ? nlohmann::ordered_json{{"arch", architecture}, {"file", names[0]}}
+                                             : nlohmann::ordered_json{{"arch", architecture}, {"files", names}});
   return failure;
 }
 

@@ -177,7 +177,15 @@ private:
       for (const CudaSection::Cubin &other : cuda.cubins)
         if (other.architecture.name == architecture->name)
           name.fail("'" + architecture->name + "' has two cubins");
-      cuda.cubins.push_back({std::move(*architecture), listedFile(item.at("file"))});
+      std::vector<std::string> files;
+      if (std::optional<JsonView> several = item.find("files"))
+        for (const JsonView &file : several->items())
+          files.push_back(listedFile(file));
+      else
+        files.push_back(listedFile(item.at("file")));
+      if (files.empty())
+        item.at("files").fail("lists no file, required at least one");
+      cuda.cubins.push_back({std::move(*architecture), std::move(files)});
     }
     if (cuda.cubins.empty())
       json.at("cubins").fail("lists no cubin, required at least one");

@@ -117,7 +117,7 @@ struct ArtifactFile {
 struct CudaSection {
   struct Cubin {
     GpuArchitecture architecture;
-    std::string file; // a name in `files`
+    std::vector<std::string> files; // names in `files`; each kernel is in one of them
   };
   // A memory as the copy engine fetches it: tiles of its last two dimensions, 64 columns after 64 columns, swizzled by
   // 128 bytes; of one that is packed, whole packed tiles as they are.

@@ -261,7 +261,7 @@ TEST(Manifest, ReadsTheCudaSection) {
   EXPECT_EQ(m.cuda->variants[0].sharedBytes, 1024u);
   ASSERT_EQ(m.cuda->cubins.size(), 1u);
   EXPECT_EQ(m.cuda->cubins[0].architecture.name, "sm_90a");
-  EXPECT_EQ(m.cuda->cubins[0].file, "kernel.sm_90a.cubin");
+  EXPECT_THAT(m.cuda->cubins[0].files, testing::ElementsAre("kernel.sm_90a.cubin"));
   EXPECT_FALSE(parseManifest(text("row_sum"), "manifest.json").cuda);
 }
 
@@ -282,6 +282,16 @@ TEST(Manifest, TheCudaSection) {
   EXPECT_EQ(wrong("/cuda/cubins/0/file", "../kernel.sm_90a.cubin"),
             "cuda.cubins[0].file: '../kernel.sm_90a.cubin' is not the name of a file in the artifact's directory");
   json document = manifest("row_sum_cuda");
+  json &cubin = document["cuda"]["cubins"][0];
+  cubin = {{"arch", "sm_90a"}, {"files", {"explain.so", "kernel.sm_90a.cubin"}}};
+  EXPECT_THAT(parseManifest(signedText(document), "manifest.json").cuda->cubins[0].files,
+              testing::ElementsAre("explain.so", "kernel.sm_90a.cubin"));
+  cubin["files"] = {"kernel.sm_90a.cubin", "other.cubin"};
+  EXPECT_EQ(message(signedText(document)),
+            "manifest.json: cuda.cubins[0].files[1]: 'other.cubin' is not listed in files");
+  cubin["files"] = json::array();
+  EXPECT_EQ(message(signedText(document)), "manifest.json: cuda.cubins[0].files: lists no file, required at least one");
+  document = manifest("row_sum_cuda");
   document["cuda"]["cubins"].push_back(document["cuda"]["cubins"][0]);
   EXPECT_EQ(message(signedText(document)), "manifest.json: cuda.cubins[1].arch: 'sm_90a' has two cubins");
 }

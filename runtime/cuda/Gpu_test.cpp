@@ -77,6 +77,7 @@ TEST_F(FakeGpu, AHeaderSaysWhichPartOfTheGraphIsRun) {
   Gpu::Scope scope(gpu);
   Signals signals(gpu);
   Lane lane(gpu, 1, signals.main);
+  gpu.driver().StreamSynchronize(signals.main); // it zeroes what the lane gives back
   Binding binding;
   binding.shapes.calls.resize(2);
   auto header = [&](const LaunchOptions &options) {
@@ -94,15 +95,15 @@ TEST_F(FakeGpu, AHeaderSaysWhichPartOfTheGraphIsRun) {
 TEST_F(FakeGpu, ChoosesTheCubinThatFitsBest) {
   Manifest manifest = artifact("row_sum").manifest;
   auto add = [&](const char *name) {
-    manifest.cuda->cubins.push_back({*GpuArchitecture::parse(name), std::string(name) + ".cubin"});
+    manifest.cuda->cubins.push_back({*GpuArchitecture::parse(name), {std::string(name) + ".cubin"}});
   };
   add("sm_90");
   add("sm_80");
   add("sm_86");
-  EXPECT_EQ(chooseCubin(manifest, 9, 0, "a GPU").file, "kernel.sm_90a.cubin");
-  EXPECT_EQ(chooseCubin(manifest, 9, 1, "a GPU").file, "sm_90.cubin");
-  EXPECT_EQ(chooseCubin(manifest, 8, 9, "a GPU").file, "sm_86.cubin");
-  EXPECT_EQ(chooseCubin(manifest, 8, 0, "a GPU").file, "sm_80.cubin");
+  EXPECT_EQ(chooseCubin(manifest, 9, 0, "a GPU").files.front(), "kernel.sm_90a.cubin");
+  EXPECT_EQ(chooseCubin(manifest, 9, 1, "a GPU").files.front(), "sm_90.cubin");
+  EXPECT_EQ(chooseCubin(manifest, 8, 9, "a GPU").files.front(), "sm_86.cubin");
+  EXPECT_EQ(chooseCubin(manifest, 8, 0, "a GPU").files.front(), "sm_80.cubin");
   EXPECT_EQ(messageOf(EVT_ERROR_INCOMPATIBLE, [&] { chooseCubin(manifest, 10, 0, "a GPU"); }),
             "graph 'row_sum' was compiled for sm_90a, sm_90, sm_80, sm_86, the GPU a GPU has compute capability 10.0");
 }
@@ -116,6 +117,26 @@ TEST_F(FakeGpu, KernelsThatDoNotFit) {
   EXPECT_EQ(messageOf(EVT_ERROR_INCOMPATIBLE, [] { onGpu("row_sum"); }),
             "kernel of graph 'row_sum' does not fit on an SM of Fake GPU: a block has 64 threads of 40 registers and "
             "1100 bytes of shared memory");
+}
+
+TEST_F(FakeGpu, KernelsInSeveralFiles) {
+  // Nothing of row_sum is in the first.
+  Artifact split = artifact("row_sum");
+  std::string file = split.manifest.cuda->cubins[0].files[0];
+  fs::path folder = fs::path(testing::TempDir()) / ("files_" + std::to_string(getpid()));
+  fs::create_directory(folder);
+  fs::copy_file(artifact("chain").directory + "/" + file, folder / "chain.cubin");
+  fs::copy_file(split.directory + "/" + file, folder / file);
+  fs::copy_file(split.directory + "/explain.so", folder / "explain.so");
+  split.directory = folder;
+  split.manifest.cuda->cubins[0].files = {"chain.cubin", file};
+  split.manifest.entry = artifact("row_sum").manifest.entry;
+  EXPECT_NO_THROW(onGpu(split));
+  split.manifest.entry = "another";
+  EXPECT_EQ(messageOf(EVT_ERROR_ARTIFACT, [&] { onGpu(split); }),
+            (folder / "chain.cubin").string() + ", " + (folder / file).string() +
+                ": has no kernel 'another_static': cuModuleGetFunction: CUDA_ERROR_NOT_FOUND: named symbol not found");
+  fs::remove_all(folder);
 }
 
 TEST_F(FakeGpu, CubinsThatAreNone) {

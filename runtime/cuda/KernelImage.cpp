@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 namespace evt::runtime::cuda {
 namespace {
@@ -35,40 +36,60 @@ const CudaSection::Cubin &chooseCubin(const Manifest &manifest, int major, int m
   return *best;
 }
 
-KernelImage::KernelImage(const Gpu &gpu, const Artifact &artifact)
-    : gpu_(gpu), variants_(artifact.manifest.cuda->variants), functions_(variants_.size()) {
-  const Driver &driver = gpu.driver();
-  const Manifest &manifest = artifact.manifest;
-  const CudaSection::Cubin &cubin = chooseCubin(manifest, gpu.major(), gpu.minor(), gpu.name());
-  std::string path = artifact.directory + "/" + cubin.file;
+KernelImage::Loaded::Loaded(const Driver &driver, const std::string &path) : driver(driver), path(path) {
   std::string image = readCubin(path);
-  if (Result result = driver.ModuleLoadData.raw(&module_, image.c_str()); result != Result::success)
+  if (Result result = driver.ModuleLoadData.raw(&module, image.c_str()); result != Result::success)
     throw Error(result == Result::outOfMemory ? EVT_ERROR_MEMORY : EVT_ERROR_INCOMPATIBLE,
                 path + ": " + driver.describe("cuModuleLoadData", result));
-  try {
-    for (size_t variant = 0; variant < variants_.size(); ++variant)
-      for (size_t schedule = 0; schedule < scheduleNames.size(); ++schedule)
-        if (manifest.schedules[schedule].supported)
-          prepare(manifest, path, variant, schedule);
-    if (driver.ModuleGetFunction.raw(&pack_, module_, (manifest.entry + "_pack").c_str()) != Result::success)
-      pack_ = nullptr;
-    graph_ = manifest.graph;
-    defaultWorkers_ = gpu.multiprocessors();
-    mostWorkers_ = blocksPerMultiprocessor_ * gpu.multiprocessors();
-  } catch (...) {
-    driver.ModuleUnload.raw(module_);
-    throw;
-  }
 }
 
-void KernelImage::prepare(const Manifest &manifest, const std::string &path, size_t variant, size_t schedule) {
+KernelImage::Loaded::Loaded(Loaded &&other) noexcept
+    : driver(other.driver), path(std::move(other.path)), module(std::exchange(other.module, nullptr)) {}
+
+KernelImage::Loaded::~Loaded() {
+  if (module)
+    driver.ModuleUnload.raw(module);
+}
+
+Result KernelImage::Loaded::find(const std::string &name, Function &function) const {
+  return driver.ModuleGetFunction.raw(&function, module, name.c_str());
+}
+
+KernelImage::KernelImage(const Gpu &gpu, const Artifact &artifact)
+    : gpu_(gpu), variants_(artifact.manifest.cuda->variants), functions_(variants_.size()) {
+  const Manifest &manifest = artifact.manifest;
+  for (const std::string &file : chooseCubin(manifest, gpu.major(), gpu.minor(), gpu.name()).files)
+    files_.emplace_back(gpu.driver(), artifact.directory + "/" + file);
+  for (size_t variant = 0; variant < variants_.size(); ++variant)
+    for (size_t schedule = 0; schedule < scheduleNames.size(); ++schedule)
+      if (manifest.schedules[schedule].supported)
+        prepare(manifest, variant, schedule);
+  for (const Loaded &file : files_)
+    if (Function found; !pack_ && file.find(manifest.entry + "_pack", found) == Result::success)
+      pack_ = found;
+  graph_ = manifest.graph;
+  defaultWorkers_ = gpu.multiprocessors();
+  mostWorkers_ = blocksPerMultiprocessor_ * gpu.multiprocessors();
+}
+
+Function KernelImage::find(const std::string &name) const {
+  std::string paths;
+  Result result = Result::success;
+  for (const Loaded &file : files_) {
+    Function function;
+    if ((result = file.find(name, function)) == Result::success)
+      return function;
+    paths += (paths.empty() ? "" : ", ") + file.path;
+  }
+  throw Error(EVT_ERROR_ARTIFACT,
+              paths + ": has no kernel '" + name + "': " + gpu_.driver().describe("cuModuleGetFunction", result));
+}
+
+void KernelImage::prepare(const Manifest &manifest, size_t variant, size_t schedule) {
   const Driver &driver = gpu_.driver();
   const CudaSection::Variant &block = variants_[variant];
   Function &function = functions_[variant][schedule];
-  std::string name = manifest.entry + "_" + std::string(scheduleNames[schedule]) + block.suffix;
-  if (Result result = driver.ModuleGetFunction.raw(&function, module_, name.c_str()); result != Result::success)
-    throw Error(EVT_ERROR_ARTIFACT,
-                path + ": has no kernel '" + name + "': " + driver.describe("cuModuleGetFunction", result));
+  function = find(manifest.entry + "_" + std::string(scheduleNames[schedule]) + block.suffix);
   int fixedBytes = 0;
   driver.FuncGetAttribute(&fixedBytes, FunctionAttribute::staticSharedBytes, function);
   uint64_t sharedBytes = uint64_t(block.sharedBytes) + static_cast<unsigned>(fixedBytes);
@@ -90,8 +111,6 @@ void KernelImage::prepare(const Manifest &manifest, const std::string &path, siz
   unsigned fits = static_cast<unsigned>(blocks);
   blocksPerMultiprocessor_ = blocksPerMultiprocessor_ ? std::min(blocksPerMultiprocessor_, fits) : fits;
 }
-
-KernelImage::~KernelImage() { gpu_.driver().ModuleUnload.raw(module_); }
 
 unsigned KernelImage::checkedWorkers(unsigned wanted) const {
   if (wanted > mostWorkers_)

@@ -22,7 +22,6 @@ class KernelImage {
 public:
   // Throws Error: file, incompatible, memory.
   KernelImage(const Gpu &gpu, const Artifact &artifact);
-  ~KernelImage();
   KernelImage(const KernelImage &) = delete;
   KernelImage &operator=(const KernelImage &) = delete;
 
@@ -38,13 +37,26 @@ public:
   void pack(evt_cuda_pack rows, Stream stream) const;
 
 private:
-  void prepare(const Manifest &manifest, const std::string &path, size_t variant, size_t schedule);
+  // A cubin, loaded; unloaded when the image is gone.
+  struct Loaded {
+    Loaded(const Driver &driver, const std::string &path);
+    Loaded(Loaded &&other) noexcept;
+    ~Loaded();
+    Result find(const std::string &name, Function &function) const;
+
+    const Driver &driver;
+    std::string path;
+    Module module = nullptr;
+  };
+  // In whichever file it is. Throws Error (artifact) if it is in none.
+  Function find(const std::string &name) const;
+  void prepare(const Manifest &manifest, size_t variant, size_t schedule);
   // The first variant that lacks no call which has tasks. Throws Error (artifact) if there is none.
   size_t serving(const Shapes &shapes) const;
 
   const Gpu &gpu_;
   std::vector<CudaSection::Variant> variants_;
-  Module module_ = nullptr;
+  std::vector<Loaded> files_;
   // Of each variant, those of the schedules the artifact supports.
   std::vector<std::array<Function, scheduleNames.size()>> functions_;
   Function pack_ = nullptr; // null in artifacts that have none

@@ -155,12 +155,12 @@ private:
         taskOfStep.push_back(number);
       if (record.kind == RecordKind::Access) {
         ++report.accesses;
-        search.add(step, record.id, record.coord, record.size, record.write);
+        search.add(step, record.id, record.coord, record.size, record.access == EVT_WRITE);
         if (anyNotify && !reported) {
           reported = true;
           add(FindingKind::AccessAfterNotify, task.call,
               "tasks of " + program.calls[task.call].name + " that access after a notify",
-              taskName(program, task.call, task.coord) + (record.write ? " writes " : " reads ") +
+              taskName(program, task.call, task.coord) + (record.access == EVT_WRITE ? " writes " : " reads ") +
                   boxName(program, record.id, record.coord, record.size) + " after it notified " +
                   elementName(program, latest.id, latest.index) + ", a notify must follow every access of its task");
         }

@@ -34,14 +34,16 @@ void AttentionCode::emitAttend(ir::AttendOp op) {
   std::string query = buffer(op.getQuery()), scales = buffer(op.getScales());
   std::string m = newBuffer(tileType(op.getM())), sum = newBuffer(tileType(op.getSum())),
               acc = newBuffer(tileType(op.getAcc()));
-  std::string scratch;
-  const int64_t outside = bytes; // the warps' parts are merged in it
-  if (isCuda())
-    scratch = ", " + newBuffer(RankedTensorType::get({8, op.getRows(), q.getDimSize(1) + 4},
-                                                     Float32Type::get(op.getContext())));
+  std::string last;
+  const int64_t outside = bytes;
+  if (isCuda()) // a buffer in which the warps' parts are merged; loaders know what is settled
+    last = ", " +
+           newBuffer(RankedTensorType::get({8, op.getRows(), q.getDimSize(1) + 4}, Float32Type::get(op.getContext())));
+  else if (op.getSettled())
+    last = ", " + name(op.getSettled());
   out.line("evt::tile::attend<", op.getRows(), ", ", q.getDimSize(1), ", ", op.getPageSlots(), ", ", op.getHeads(),
            isCuda() && feedSlice(device) ? ", Kernel::layout.tile_stages()" : "", ">(w, ", m, ", ", sum, ", ", acc,
-           ", ", query, ", ", scales, ", ", cacheOf(op), scratch, ");");
+           ", ", query, ", ", scales, ", ", cacheOf(op), last, ");");
   endStep();
   bytes = outside;
   buffers[op.getM()] = m;
@@ -82,8 +84,8 @@ void AttentionCode::emitAttendParts(ir::AttendPartsOp op) {
     out.line("evt::tile::attend_parts<", rows, ", ", columns, ", ", op.getPageSlots(), ">(w, ", queryOf(op), ", ",
              querySquaresOf(op), ", ", name(op.getKeys()), ", ", name(op.getValues()), ", ", name(op.getPages()), ", ",
              squaresOf(op), ", ", cacheRowOf(op), ", ", name(op.getBegin()), ", ", name(op.getEnd()), ", ",
-             name(op.getPart()), ", ", name(op.getM()), ", ", name(op.getSum()), ", ", name(op.getAcc()), ", ",
-             name(op.getI()), ", ", name(op.getJ()), ", ", name(op.getS()), ");");
+             name(op.getPart()), ", ", name(op.getSettled()), ", ", name(op.getM()), ", ", name(op.getSum()), ", ",
+             name(op.getAcc()), ", ", name(op.getI()), ", ", name(op.getJ()), ", ", name(op.getS()), ");");
     return;
   }
   if (!ahead.contains(op))

@@ -95,7 +95,7 @@ nlohmann::ordered_json emitManifest(const GraphCode &graph, const ScheduleFacts 
   ir::GraphOp op = s.graph;
   json m;
   m["format"] = 1;
-  m["abi"] = 2;
+  m["abi"] = 3;
   m["tool"] = std::string("evt ") + toolVersion;
   m["target"] = "cpu";
   m["graph"] = op.getSymName().str();

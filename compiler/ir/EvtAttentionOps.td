@@ -34,7 +34,7 @@ def AttendOp : Evt_Op<"attend"> {
     ```
 
     With `settled %s` (behind `to %end`), positions below `%s` are not written while the graph runs: the program promises it, and
-    they may be read before the task's events are waited for.
+    they may be read before the task's events are waited for. Nothing proves the promise; `evt run --check` checks it in a run.
   }];
   let arguments = (ins AnyStaticShapeTensor:$query, AnyStaticShapeTensor:$scales, Arg<AnyMemRef, "", [MemRead]>:$keys,
                        Arg<AnyMemRef, "", [MemRead]>:$values, Arg<AnyMemRef, "", [MemRead]>:$pages, Index:$layer,
@@ -175,7 +175,7 @@ def AttendPartsOp : Evt_Op<"attend_parts", [AttrSizedOperandSegments, AllTypesMa
     whatever task computes it.
 
     Positions below `settled` are not written while the graph runs: the program promises it, and they may be read before
-    the task's events are waited for.
+    the task's events are waited for. Nothing proves the promise; `evt run --check` checks it in a run.
 
     ```mlir
     evt.attend_parts %q[%t, %c] over %keys, %values[%l, %h, %pages[%r]] from %begin to %length parts of %part settled %settled

@@ -17,13 +17,17 @@
 
 #include <stdint.h>
 
-#define EVT_ABI_VERSION 2u
+#define EVT_ABI_VERSION 3u
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 typedef enum evt_schedule { EVT_STATIC = 0, EVT_TICKET = 1, EVT_DYNAMIC = 2 } evt_schedule;
+
+// What a task does to a box of a memory. EVT_READ_SETTLED is a read of elements that the program promises nobody writes
+// while the graph runs. On a GPU it may come before the waits of its task, so no event orders it with a write.
+typedef enum evt_access_kind { EVT_READ = 0, EVT_WRITE = 1, EVT_READ_SETTLED = 2 } evt_access_kind;
 
 // What the kernel tells an observer (the checker, the tracer). One table for a launch; null in production runs, so
 // the cost there is one predictable branch. `call`, `event` and `memory` index the manifest's `calls`, `events` and
@@ -39,7 +43,8 @@ typedef struct evt_hooks {
   void (*wait_end)(void *user, uint32_t worker);
   void (*notify)(void *user, uint32_t worker, uint32_t event, int64_t element);
   // A box of a memory: offset and size have `rank` entries and lie inside the memory's shape. Empty boxes are skipped.
-  void (*access)(void *user, uint32_t worker, uint32_t memory, uint32_t is_write, const int64_t *offset,
+  // `kind` is an evt_access_kind.
+  void (*access)(void *user, uint32_t worker, uint32_t memory, uint32_t kind, const int64_t *offset,
                  const int64_t *size, uint32_t rank);
 } evt_hooks;
 

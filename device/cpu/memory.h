@@ -13,9 +13,11 @@ template <class T, int Rank> struct Memory {
   std::uint32_t id;
 };
 
-/// Reports the part of a box that lies inside the memory.
-[[gnu::cold, gnu::noinline]] inline void report(Worker &w, std::uint32_t memory, bool write, const std::int64_t *dims,
-                                                const std::int64_t *offset, const std::int64_t *size, int rank) {
+/// Reports the part of a box that lies inside the memory. `kind` is an evt_access_kind; false is a read, true a write.
+[[gnu::cold, gnu::noinline]] inline void report(Worker &w, std::uint32_t memory, std::uint32_t kind,
+                                                const std::int64_t *dims, const std::int64_t *offset,
+                                                const std::int64_t *size, int rank) {
+  static_assert(EVT_READ == 0 && EVT_WRITE == 1);
   std::int64_t lo[16], extent[16];
   for (int d = 0; d < rank; ++d) {
     lo[d] = most(offset[d], 0);
@@ -23,7 +25,7 @@ template <class T, int Rank> struct Memory {
     if (extent[d] <= 0)
       return;
   }
-  w.hooks->access(w.hooks->user, w.id, memory, write, lo, extent, rank);
+  w.hooks->access(w.hooks->user, w.id, memory, kind, lo, extent, rank);
 }
 
 /// Reports a box that a foreign device function has declared.

@@ -101,7 +101,7 @@ TEST_F(ArtifactTest, KernelsThatAreNone) {
 
 TEST_F(ArtifactTest, AnotherAbiInTheKernelItself) {
   adopt(content(EVT_OTHER_ABI_KERNEL));
-  EXPECT_EQ(message(EVT_ERROR_INCOMPATIBLE), "/kernel.so: abi is 7, this runtime runs abi 2");
+  EXPECT_EQ(message(EVT_ERROR_INCOMPATIBLE), "/kernel.so: abi is 7, this runtime runs abi 3");
 }
 
 TEST_F(ArtifactTest, SharedObjectsWithoutEntryPoints) {

@@ -121,8 +121,8 @@ TEST(Manifest, RefusesOtherVersionsNamingBoth) {
   EXPECT_EQ(message(signedText(document), EVT_ERROR_INCOMPATIBLE),
             "manifest.json: format is 2, this runtime reads format 1");
   document["format"] = 1;
-  document["abi"] = 3;
-  EXPECT_EQ(message(signedText(document), EVT_ERROR_INCOMPATIBLE), "manifest.json: abi is 3, this runtime runs abi 2");
+  document["abi"] = 2;
+  EXPECT_EQ(message(signedText(document), EVT_ERROR_INCOMPATIBLE), "manifest.json: abi is 2, this runtime runs abi 3");
 }
 
 TEST(Manifest, RefusesAnAlteredText) {

@@ -70,22 +70,36 @@ std::string reason(const ProgramDescription &program, const EventUse &use, const
          program.calls[second.task.call].name + " waits for would have to";
 }
 
-} // namespace
-
-std::string conflictMessage(const ProgramDescription &program, const EventUse &use, uint32_t memory,
-                            const AccessInTask &first, const AccessInTask &second) {
+std::string sharedName(const ProgramDescription &program, uint32_t memory, const AccessInTask &first,
+                       const AccessInTask &second) {
   std::vector<int64_t> offset(first.offset.size()), size(first.offset.size());
   for (size_t d = 0; d < offset.size(); ++d) {
     offset[d] = std::max(first.offset[d], second.offset[d]);
     size[d] = std::min(first.offset[d] + first.size[d], second.offset[d] + second.size[d]) - offset[d];
   }
+  return boxName(program, memory, offset, size);
+}
+
+} // namespace
+
+std::string conflictMessage(const ProgramDescription &program, const EventUse &use, uint32_t memory,
+                            const AccessInTask &first, const AccessInTask &second) {
   auto side = [&](const AccessInTask &access) {
     return std::string(access.write ? "writes " : "reads ") + boxName(program, memory, access.offset, access.size);
   };
   return "no event orders " + taskName(program, first.task.call, first.task.coord) + " and " +
          taskName(program, second.task.call, second.task.coord) + ": the first " + side(first) + ", the second " +
-         side(second) + ", they share " + boxName(program, memory, offset, size) + "; " +
+         side(second) + ", they share " + sharedName(program, memory, first, second) + "; " +
          reason(program, use, first, second);
+}
+
+std::string brokenPromiseMessage(const ProgramDescription &program, uint32_t memory, const AccessInTask &read,
+                                 const AccessInTask &write) {
+  std::string reader = taskName(program, read.task.call, read.task.coord);
+  std::string writer = taskName(program, write.task.call, write.task.coord);
+  return sharedName(program, memory, read, write) + " was promised to be settled, so " + reader +
+         " may read it before its waits, but " +
+         (&read.task == &write.task ? "it writes it itself" : writer + " writes it");
 }
 
 } // namespace evt::observe

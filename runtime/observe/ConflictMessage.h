@@ -1,4 +1,5 @@
-// The text of one conflict: both tasks, both boxes, what they share, and which event falls short of ordering them.
+// The text of one conflict: both tasks, both boxes, what they share, and which event falls short of ordering them; and
+// of one write of what was promised to be settled.
 #ifndef EVT_RUNTIME_OBSERVE_CONFLICTMESSAGE_H
 #define EVT_RUNTIME_OBSERVE_CONFLICTMESSAGE_H
 
@@ -28,6 +29,10 @@ struct AccessInTask {
 // `first` is the earlier task in program order.
 std::string conflictMessage(const ProgramDescription &program, const EventUse &use, uint32_t memory,
                             const AccessInTask &first, const AccessInTask &second);
+
+// `read` is of what nobody is to write.
+std::string brokenPromiseMessage(const ProgramDescription &program, uint32_t memory, const AccessInTask &read,
+                                 const AccessInTask &write);
 
 } // namespace evt::observe
 #endif

@@ -10,14 +10,14 @@ constexpr size_t kCheckpointEvery = 16;
 } // namespace
 
 void ConflictSearch::add(uint32_t step, uint32_t memory, std::span<const int64_t> offset, std::span<const int64_t> size,
-                         bool write) {
+                         evt_access_kind kind) {
   if (std::ranges::any_of(size, [](int64_t extent) { return extent <= 0; }))
     return;
   std::vector<int64_t> list{memory};
   list.insert(list.end(), offset.begin(), offset.end());
   list.insert(list.end(), size.begin(), size.end());
   starts.resize(size_t(step) + 1, accesses.size());
-  accesses.push_back({boxes.intern(list), write});
+  accesses.push_back({boxes.intern(list), kind});
 }
 
 std::span<const ConflictSearch::Access> ConflictSearch::accessesOf(uint32_t step) const {
@@ -33,7 +33,8 @@ void ConflictSearch::prepare(const EventOrder &topological) {
   readers.resize(boxes.count());
   std::vector<uint8_t> written(boxes.count()), read(boxes.count());
   for (const Access &access : accesses)
-    (access.write ? written : read)[access.box] = 1;
+    if (!access.isSettled())
+      (access.writes() ? written : read)[access.box] = 1;
   struct Entries {
     std::vector<BoxTree::Entry> written, read;
   };
@@ -64,14 +65,14 @@ void ConflictSearch::compare(Accessors &earlier, uint32_t box, bool earlierWrite
       continue;
     allOrdered = false;
     uint32_t other = order->stepAt(earlier.positions[k]);
-    Conflict conflict{{other, box, earlierWrites}, {step, access.box, access.write}};
+    Conflict conflict{{other, box, earlierWrites}, {step, access.box, access.writes()}};
     uint32_t otherTask = taskOfStep[other];
     if (otherTask > taskOfStep[step])
       std::swap(conflict.first, conflict.second);
     found.push_back({memoryOf(box), otherTask, conflict});
   }
   size_t covered = earlier.checkpoints.empty() ? 0 : earlier.checkpoints.back().covered;
-  if (access.write && allOrdered && earlier.positions.size() >= covered + kCheckpointEvery)
+  if (access.writes() && allOrdered && earlier.positions.size() >= covered + kCheckpointEvery)
     earlier.checkpoints.push_back({position, earlier.positions.size()});
 }
 
@@ -80,18 +81,20 @@ void ConflictSearch::visit(uint32_t step, uint32_t position, const AncestorSet &
   std::span<const Access> mine = accessesOf(step);
   for (const Access &access : mine) {
     auto tree = trees.find(memoryOf(access.box));
-    if (tree == trees.end())
+    if (tree == trees.end() || access.isSettled())
       continue;
     tree->second.written.overlapping(box(access.box), [&](uint32_t other) {
       compare(writers[other], other, true, step, position, access, ancestors);
     });
-    if (access.write)
+    if (access.writes())
       tree->second.read.overlapping(box(access.box), [&](uint32_t other) {
         compare(readers[other], other, false, step, position, access, ancestors);
       });
   }
   for (const Access &access : mine) {
-    std::vector<uint32_t> &positions = (access.write ? writers : readers)[access.box].positions;
+    if (access.isSettled())
+      continue;
+    std::vector<uint32_t> &positions = (access.writes() ? writers : readers)[access.box].positions;
     if (positions.empty() || positions.back() != position)
       positions.push_back(position);
   }
@@ -115,10 +118,33 @@ void ConflictSearch::record() {
     if ((several(f.conflict.first.step) || several(f.conflict.second.step)) &&
         !counted.emplace(first, second, f.memory).second)
       continue;
-    Group &group = groups[{callOfTask[first], callOfTask[second], f.memory}];
+    Group<Conflict> &group = groups[{callOfTask[first], callOfTask[second], f.memory}];
     if (group.total++ < examples)
       group.examples.push_back(f.conflict);
   }
+}
+
+std::map<ConflictSearch::Key, ConflictSearch::Group<BrokenPromise>> ConflictSearch::brokenPromises() const {
+  std::map<Key, Group<BrokenPromise>> broken;
+  std::set<std::tuple<uint32_t, uint32_t, uint32_t>> pairs; // of tasks, once a memory
+  for (uint32_t step = 0; step < starts.size(); ++step)
+    for (const Access &access : accessesOf(step)) {
+      const uint32_t memory = memoryOf(access.box), reader = taskOfStep[step];
+      auto tree = trees.find(memory);
+      if (!access.isSettled() || tree == trees.end())
+        continue;
+      tree->second.written.overlapping(box(access.box), [&](uint32_t other) {
+        for (uint32_t position : writers[other].positions) {
+          const uint32_t writing = order->stepAt(position), writer = taskOfStep[writing];
+          if (!pairs.emplace(reader, writer, memory).second)
+            continue;
+          Group<BrokenPromise> &group = broken[{callOfTask[reader], callOfTask[writer], memory}];
+          if (group.total++ < examples)
+            group.examples.push_back({{step, access.box, false}, {writing, other, true}});
+        }
+      });
+    }
+  return broken;
 }
 
 } // namespace evt::observe

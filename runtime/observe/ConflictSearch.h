@@ -7,9 +7,14 @@
 // ancestors of step c", left by writers that found just that. A later step that has c among its ancestors skips
 // those k. A memory that is written once per layer and read by hundreds is thus never compared across all layers,
 // while totals stay exact: a step without c compares with all.
+//
+// A *settled* read is of elements that nobody is to write while the graph runs (EVT_READ_SETTLED). It may come before
+// the waits of its task, so the events order it with nothing: it takes no part in these comparisons, and every write of
+// what it reads, before it or after it or in its own task, breaks the promise.
 #ifndef EVT_RUNTIME_OBSERVE_CONFLICTSEARCH_H
 #define EVT_RUNTIME_OBSERVE_CONFLICTSEARCH_H
 
+#include "device/common/abi.h"
 #include "runtime/observe/BoxTree.h"
 #include "runtime/observe/EventOrder.h"
 
@@ -32,6 +37,12 @@ struct Conflict {
   ConflictingAccess second;
 };
 
+// A settled read, and a write of some of what it reads.
+struct BrokenPromise {
+  ConflictingAccess read;
+  ConflictingAccess write;
+};
+
 class ConflictSearch {
 public:
   // `taskOfStep` and `callOfTask` are complete before the first visit; tasks are numbered in program order.
@@ -39,18 +50,22 @@ public:
       : taskOfStep(taskOfStep), callOfTask(callOfTask), examples(examples) {}
 
   // Steps in increasing order. Empty boxes are ignored.
-  void add(uint32_t step, uint32_t memory, std::span<const int64_t> offset, std::span<const int64_t> size, bool write);
+  void add(uint32_t step, uint32_t memory, std::span<const int64_t> offset, std::span<const int64_t> size,
+           evt_access_kind kind);
   // After the last add, before the first visit.
   void prepare(const EventOrder &order);
   void visit(uint32_t step, uint32_t position, const AncestorSet &ancestors);
 
   // Pairs of tasks by call of the first, call of the second, memory.
-  struct Group {
+  template <class Pair> struct Group {
     uint64_t total = 0;
-    std::vector<Conflict> examples;
+    std::vector<Pair> examples;
   };
   using Key = std::tuple<uint32_t, uint32_t, uint32_t>;
-  const std::map<Key, Group> &conflicts() const { return groups; }
+  const std::map<Key, Group<Conflict>> &conflicts() const { return groups; }
+
+  // After the last visit: pairs of tasks by call of the reader, call of the writer, memory.
+  std::map<Key, Group<BrokenPromise>> brokenPromises() const;
 
   // Offsets, then sizes.
   std::span<const int64_t> box(uint32_t id) const { return boxes[id].subspan(1); }
@@ -58,7 +73,9 @@ public:
 private:
   struct Access {
     uint32_t box;
-    bool write;
+    evt_access_kind kind;
+    bool writes() const { return kind == EVT_WRITE; }
+    bool isSettled() const { return kind == EVT_READ_SETTLED; }
   };
   struct Checkpoint {
     uint32_t position;
@@ -93,7 +110,7 @@ private:
   std::vector<Accessors> writers, readers;                    // by box
   std::vector<Found> found;                                   // for the step being visited
   std::set<std::tuple<uint32_t, uint32_t, uint32_t>> counted; // pairs of tasks with several steps
-  std::map<Key, Group> groups;
+  std::map<Key, Group<Conflict>> groups;
 };
 
 } // namespace evt::observe

@@ -155,12 +155,12 @@ private:
         taskOfStep.push_back(number);
       if (record.kind == RecordKind::Access) {
         ++report.accesses;
-        search.add(step, record.id, record.coord, record.size, record.write);
+        search.add(step, record.id, record.coord, record.size, record.access);
         if (anyNotify && !reported) {
           reported = true;
           add(FindingKind::AccessAfterNotify, task.call,
               "tasks of " + program.calls[task.call].name + " that access after a notify",
-              taskName(program, task.call, task.coord) + (record.write ? " writes " : " reads ") +
+              taskName(program, task.call, task.coord) + (record.access == EVT_WRITE ? " writes " : " reads ") +
                   boxName(program, record.id, record.coord, record.size) + " after it notified " +
                   elementName(program, latest.id, latest.index) + ", a notify must follow every access of its task");
         }
@@ -303,6 +303,18 @@ private:
       for (const Conflict &conflict : group.examples)
         finding.messages.push_back(
             conflictMessage(program, eventUse, memory, side(conflict.first), side(conflict.second)));
+    }
+    place = 0;
+    for (const auto &[key, group] : search.brokenPromises()) {
+      auto [reader, writer, memory] = key;
+      Finding &finding = groups[{FindingKind::BrokenPromise, place++}];
+      finding = {FindingKind::BrokenPromise,
+                 "promises to " + program.calls[reader].name + " on " + program.memories[memory].name + " that " +
+                     program.calls[writer].name + " breaks",
+                 group.total,
+                 {}};
+      for (const BrokenPromise &broken : group.examples)
+        finding.messages.push_back(brokenPromiseMessage(program, memory, side(broken.read), side(broken.write)));
     }
   }
 

@@ -3,7 +3,9 @@
 // It judges one observed run by its events alone. A task that waited for an element is after every task that notified
 // it, and after all those were after; inside a task, an access is ordered by the waits before it. Two accesses of the
 // same memory that overlap, at least one of them a write, by two tasks that nothing orders, are a conflict: reported
-// even when the values came out right, because another schedule may run them the other way round.
+// even when the values came out right, because another schedule may run them the other way round. A read of what the
+// program promises to be settled (EVT_READ_SETTLED) may come before the waits of its task: nothing orders it, and any
+// write of its elements in the run is a defect.
 //
 // Example, with the wait of `total` off by one (see Description.h for the program):
 //
@@ -38,7 +40,7 @@ struct CheckOptions {
   std::function<std::optional<int64_t>(uint32_t event, int64_t element)> count{};
 };
 
-enum class FindingKind { Conflict, Count, TaskRuns, AccessAfterNotify, Circle };
+enum class FindingKind { Conflict, BrokenPromise, Count, TaskRuns, AccessAfterNotify, Circle };
 
 // One group of like defects: `total` of them, the first few spelled out.
 struct Finding {

@@ -16,7 +16,7 @@ namespace evt::observe {
 namespace {
 
 struct Operation {
-  enum Kind { Wait, Read, Write, Notify } kind;
+  enum Kind { Wait, Read, ReadSettled, Write, Notify } kind;
   uint32_t id;
   int64_t element = 0;
   Index offset{}, size{};
@@ -59,7 +59,8 @@ RandomRun randomRun(std::mt19937 &random, bool orderly) {
           break;
         default:
           uint32_t memory = static_cast<uint32_t>(below(3));
-          Operation access{below(3) == 0 ? Operation::Write : Operation::Read, memory};
+          int64_t kind = below(12);
+          Operation access{kind < 4 ? Operation::Write : kind == 4 ? Operation::ReadSettled : Operation::Read, memory};
           for (int64_t shape : run.program.memories[memory].shape) {
             access.offset.push_back(below(shape));
             access.size.push_back(1 + below(std::min<int64_t>(2, shape - access.offset.back())));
@@ -131,6 +132,9 @@ Pairs judge(const RandomRun &run) {
   auto touches = [](const Operation &operation) {
     return operation.kind == Operation::Read || operation.kind == Operation::Write;
   };
+  auto breaks = [](const Operation &write, const Operation &read) {
+    return write.kind == Operation::Write && read.kind == Operation::ReadSettled && write.id == read.id;
+  };
   auto cells = [](const Operation &operation) {
     std::vector<Index> list{{}};
     for (size_t d = 0; d < operation.offset.size(); ++d) {
@@ -144,21 +148,31 @@ Pairs judge(const RandomRun &run) {
     }
     return list;
   };
-  std::set<std::tuple<size_t, size_t, uint32_t>> conflicts;
+  auto overlap = [&](const Operation &one, const Operation &two) {
+    std::vector<Index> mine = cells(one), other = cells(two);
+    return std::ranges::any_of(mine, [&](const Index &cell) { return std::ranges::find(other, cell) != other.end(); });
+  };
+  std::set<std::tuple<size_t, size_t, uint32_t>> conflicts, broken; // broken: reader, writer
+  for (size_t a = 0; a < n; ++a)
+    for (size_t b = 0; b < n; ++b)
+      if (breaks(*all[a].second, *all[b].second) && overlap(*all[a].second, *all[b].second))
+        broken.emplace(all[b].first, all[a].first, all[a].second->id);
   for (size_t a = 0; a < n; ++a)
     for (size_t b = a + 1; b < n; ++b) {
       const Operation &one = *all[a].second, &two = *all[b].second;
       if (all[a].first == all[b].first || !touches(one) || !touches(two) || one.id != two.id ||
           (one.kind == Operation::Read && two.kind == Operation::Read) || before[a][b] || before[b][a])
         continue;
-      std::vector<Index> mine = cells(one), other = cells(two);
-      if (std::ranges::any_of(mine, [&](const Index &cell) { return std::ranges::find(other, cell) != other.end(); }))
+      if (overlap(one, two))
         conflicts.emplace(all[a].first, all[b].first, one.id);
     }
   Pairs pairs;
   for (auto [first, second, memory] : conflicts)
     ++pairs["conflicts of " + run.program.calls[run.tasks[first].call].name + " and " +
             run.program.calls[run.tasks[second].call].name + " on " + run.program.memories[memory].name];
+  for (auto [reader, writer, memory] : broken)
+    ++pairs["promises to " + run.program.calls[run.tasks[reader].call].name + " on " +
+            run.program.memories[memory].name + " that " + run.program.calls[run.tasks[writer].call].name + " breaks"];
   return pairs;
 }
 
@@ -181,6 +195,9 @@ void replay(const RandomRun &run, Recorder &recorder, std::mt19937 &random) {
         break;
       case Operation::Read:
         script.read(operation.id, operation.offset, operation.size);
+        break;
+      case Operation::ReadSettled:
+        script.readSettled(operation.id, operation.offset, operation.size);
         break;
       case Operation::Write:
         script.write(operation.id, operation.offset, operation.size);
@@ -209,7 +226,7 @@ template <typename Make> void compareWithJudge(Make make, uint32_t seed, int rou
       ASSERT_EQ(report.total(FindingKind::Circle), 0u);
       Pairs got;
       for (const Finding &finding : report.findings)
-        if (finding.kind == FindingKind::Conflict)
+        if (finding.kind == FindingKind::Conflict || finding.kind == FindingKind::BrokenPromise)
           got[finding.subject] = finding.total;
       ASSERT_EQ(got, expected) << "round " << round;
       // The same run dealt differently gives the same report, letter by letter.

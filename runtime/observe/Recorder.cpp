@@ -9,10 +9,10 @@ namespace {
 
 constexpr size_t kBlockWords = 32768;
 
-// First word of a record: kind, write flag, number of coordinates, id.
-int64_t header(RecordKind kind, uint32_t id, uint32_t rank = 0, bool write = false) {
+// First word of a record: kind, evt_access_kind, number of coordinates, id.
+int64_t header(RecordKind kind, uint32_t id, uint32_t rank = 0, uint32_t access = EVT_READ) {
   return static_cast<int64_t>(static_cast<uint64_t>(id) << 32 | static_cast<uint64_t>(rank & 0xffffu) << 16 |
-                              static_cast<uint64_t>(write) << 8 | static_cast<uint64_t>(kind));
+                              static_cast<uint64_t>(access & 3u) << 8 | static_cast<uint64_t>(kind));
 }
 
 uint64_t steadyNanoseconds() {
@@ -72,7 +72,8 @@ bool LogReader::next(Record &record) {
   const int64_t *word = log->block(block).data() + offset;
   uint64_t first = static_cast<uint64_t>(word[0]);
   size_t rank = first >> 16 & 0xffffu;
-  record = Record{static_cast<RecordKind>(first & 0xffu), (first >> 8 & 1u) != 0, static_cast<uint32_t>(first >> 32)};
+  record = Record{static_cast<RecordKind>(first & 0xffu), static_cast<evt_access_kind>(first >> 8 & 3u),
+                  static_cast<uint32_t>(first >> 32)};
   switch (record.kind) {
   case RecordKind::TaskBegin:
     record.time = static_cast<uint64_t>(word[1]);
@@ -147,12 +148,12 @@ struct RecorderHooks {
       word[1] = element;
     }
   }
-  static void access(void *user, uint32_t worker, uint32_t memory, uint32_t isWrite, const int64_t *offset,
+  static void access(void *user, uint32_t worker, uint32_t memory, uint32_t kind, const int64_t *offset,
                      const int64_t *size, uint32_t rank) {
     int64_t *word = append(recorder(user), worker, 1 + 2 * size_t(rank));
     if (!word)
       return;
-    word[0] = header(RecordKind::Access, memory, rank, isWrite != 0);
+    word[0] = header(RecordKind::Access, memory, rank, kind);
     for (uint32_t d = 0; d < rank; ++d) {
       word[1 + d] = offset[d];
       word[1 + rank + d] = size[d];

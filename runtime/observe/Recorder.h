@@ -29,13 +29,13 @@ enum class RecordKind : uint8_t { TaskBegin, TaskEnd, WaitBegin, WaitEnd, Notify
 
 struct Record {
   RecordKind kind;
-  bool write = false;               // Access
-  uint32_t id = 0;                  // TaskBegin: call; WaitBegin, Notify: event; Access: memory
-  int64_t index = 0;                // TaskBegin: task; WaitBegin, Notify: element
-  int64_t count = 0;                // WaitBegin
-  uint64_t time = 0;                // TaskBegin, TaskEnd, WaitBegin, WaitEnd: nanoseconds of the recorder's clock
-  std::span<const int64_t> coord{}; // TaskBegin: coordinates; Access: offset
-  std::span<const int64_t> size{};  // Access
+  evt_access_kind access = EVT_READ; // Access
+  uint32_t id = 0;                   // TaskBegin: call; WaitBegin, Notify: event; Access: memory
+  int64_t index = 0;                 // TaskBegin: task; WaitBegin, Notify: element
+  int64_t count = 0;                 // WaitBegin
+  uint64_t time = 0;                 // TaskBegin, TaskEnd, WaitBegin, WaitEnd: nanoseconds of the recorder's clock
+  std::span<const int64_t> coord{};  // TaskBegin: coordinates; Access: offset
+  std::span<const int64_t> size{};   // Access
 };
 
 struct RecorderOptions {

@@ -18,7 +18,12 @@ TEST(Recorder, GivesBackEveryHookInOrder) {
   RecorderOptions options;
   options.clock = tick;
   Recorder recorder(2, options);
-  ScriptedTask(recorder, 1, 3, 7, {1, 2}).wait(4, 5, 6).read(8, {9, 10}, {11, 12}).write(13, {}, {}).notify(14, 15);
+  ScriptedTask(recorder, 1, 3, 7, {1, 2})
+      .wait(4, 5, 6)
+      .read(8, {9, 10}, {11, 12})
+      .write(13, {}, {})
+      .readSettled(16, {17}, {18})
+      .notify(14, 15);
 
   LogReader empty = recorder.read(0);
   Record record;
@@ -42,15 +47,21 @@ TEST(Recorder, GivesBackEveryHookInOrder) {
   EXPECT_EQ(record.time, 30u);
   ASSERT_TRUE(reader.next(record));
   EXPECT_EQ(record.kind, RecordKind::Access);
-  EXPECT_FALSE(record.write);
+  EXPECT_EQ(record.access, EVT_READ);
   EXPECT_EQ(record.id, 8u);
   EXPECT_EQ(list(record.coord), (Index{9, 10}));
   EXPECT_EQ(list(record.size), (Index{11, 12}));
   ASSERT_TRUE(reader.next(record));
   EXPECT_EQ(record.kind, RecordKind::Access);
-  EXPECT_TRUE(record.write);
+  EXPECT_EQ(record.access, EVT_WRITE);
   EXPECT_EQ(record.id, 13u);
   EXPECT_TRUE(record.coord.empty());
+  ASSERT_TRUE(reader.next(record));
+  EXPECT_EQ(record.kind, RecordKind::Access);
+  EXPECT_EQ(record.access, EVT_READ_SETTLED);
+  EXPECT_EQ(record.id, 16u);
+  EXPECT_EQ(list(record.coord), (Index{17}));
+  EXPECT_EQ(list(record.size), (Index{18}));
   ASSERT_TRUE(reader.next(record));
   EXPECT_EQ(record.kind, RecordKind::Notify);
   EXPECT_EQ(record.id, 14u);

@@ -29,10 +29,13 @@ public:
     return *this;
   }
   ScriptedTask &read(uint32_t memory, const Index &offset, const Index &size) {
-    return access(memory, 0, offset, size);
+    return access(memory, EVT_READ, offset, size);
+  }
+  ScriptedTask &readSettled(uint32_t memory, const Index &offset, const Index &size) {
+    return access(memory, EVT_READ_SETTLED, offset, size);
   }
   ScriptedTask &write(uint32_t memory, const Index &offset, const Index &size) {
-    return access(memory, 1, offset, size);
+    return access(memory, EVT_WRITE, offset, size);
   }
   ScriptedTask &notify(uint32_t event, int64_t element) {
     hooks.notify(hooks.user, worker, event, element);
@@ -41,8 +44,8 @@ public:
   void leaveOpen() { open = false; }
 
 private:
-  ScriptedTask &access(uint32_t memory, uint32_t isWrite, const Index &offset, const Index &size) {
-    hooks.access(hooks.user, worker, memory, isWrite, offset.data(), size.data(), static_cast<uint32_t>(offset.size()));
+  ScriptedTask &access(uint32_t memory, evt_access_kind kind, const Index &offset, const Index &size) {
+    hooks.access(hooks.user, worker, memory, kind, offset.data(), size.data(), static_cast<uint32_t>(offset.size()));
     return *this;
   }
   const evt_hooks &hooks;

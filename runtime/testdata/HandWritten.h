@@ -58,7 +58,7 @@ public:
 
   void access(uint32_t memory, bool write, const int64_t *offset, const int64_t *size, uint32_t rank) {
     if (hooks_)
-      hooks_->access(hooks_->user, id_, memory, write, offset, size, rank);
+      hooks_->access(hooks_->user, id_, memory, write ? EVT_WRITE : EVT_READ, offset, size, rank);
   }
 
   void notify(uint32_t event, int64_t element) {

@@ -28,6 +28,7 @@ NOTHING = ctypes.CFUNCTYPE(None, USER, U32)
 WAIT_BEGIN = ctypes.CFUNCTYPE(None, USER, U32, U32, I64, I64)
 NOTIFY = ctypes.CFUNCTYPE(None, USER, U32, U32, I64)
 ACCESS = ctypes.CFUNCTYPE(None, USER, U32, U32, U32, POINTER, POINTER, U32)
+EVT_WRITE = 1  # of evt_access_kind; all others are reads
 
 
 class Hooks(ctypes.Structure):
@@ -71,9 +72,9 @@ class Marks:
         self.call = call
         self.tasks.add(call)
 
-    def access(self, user, worker, memory, write, offset, size, rank):
+    def access(self, user, worker, memory, kind, offset, size, rank):
         box = tuple(slice(offset[d], offset[d] + size[d]) for d in range(rank))
-        key = self.call, memory, write
+        key = self.call, memory, kind == EVT_WRITE
         if key not in self.touched:
             self.touched[key] = np.zeros(self.shapes[memory], bool)
         self.touched[key][box] = True

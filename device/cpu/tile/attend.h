@@ -22,12 +22,13 @@ inline std::int64_t slot_of(Worker &w, const Memory<std::int32_t, 2> &pages, std
   return page < 0 || slot >= slots ? -1 : slot;
 }
 
+/// A slot's row. Observers are told of a settled one that it may be read before the task's waits, although it is not.
 template <class T, int Rank>
-inline const T *cache_row(Worker &w, const Memory<T, Rank> &m, const CacheRow &at, std::int64_t slot) {
+inline const T *cache_row(Worker &w, const Memory<T, Rank> &m, const CacheRow &at, std::int64_t slot, bool settled) {
   static_assert(Rank == 4);
   if (w.hooks) [[unlikely]] {
     const std::int64_t offset[] = {at.layer, at.head, slot, 0}, size[] = {1, 1, 1, m.dims[3]};
-    report(w, m.id, false, m.dims, offset, size, 4);
+    report(w, m.id, settled ? EVT_READ_SETTLED : EVT_READ, m.dims, offset, size, 4);
   }
   return m.data + ((at.layer * m.dims[1] + at.head) * m.dims[2] + slot) * m.dims[3];
 }
@@ -35,7 +36,7 @@ inline const T *cache_row(Worker &w, const Memory<T, Rank> &m, const CacheRow &a
 template <std::int64_t R, std::int64_t D, std::int64_t Page, class T, class S>
 void attend_head(Worker &w, float *m, float *sum, float *acc, const T *query, const float *scales,
                  const Memory<T, 4> &keys, const Memory<T, 4> &values, const Memory<std::int32_t, 2> &pages,
-                 const S &squares, const CacheRow &at, std::int64_t begin, std::int64_t end) {
+                 const S &squares, const CacheRow &at, std::int64_t begin, std::int64_t end, std::int64_t settled) {
   constexpr int block = 16;
   for (std::int64_t r = 0; r < R; ++r) {
     m[r] = -1e30f;
@@ -57,11 +58,11 @@ void attend_head(Worker &w, float *m, float *sum, float *acc, const T *query, co
       continue;
     float scores[R][block];
     for (int i = 0; i < count; ++i) {
-      const T *key = cache_row(w, keys, at, slots[i]);
+      const T *key = cache_row(w, keys, at, slots[i], at_position[i] < settled);
       [[maybe_unused]] T rooted[D];
       if constexpr (!__is_same(S, NoSquares))
         if (at_position[i] >= squares.from) {
-          const float *parts = cache_row(w, squares.parts, at, slots[i]);
+          const float *parts = cache_row(w, squares.parts, at, slots[i], false);
           float all = 0;
           for (std::int64_t part = 0; part < squares.parts.dims[3]; ++part)
             all += parts[part];
@@ -99,7 +100,7 @@ void attend_head(Worker &w, float *m, float *sum, float *acc, const T *query, co
       }
     }
     for (int i = 0; i < count; ++i) {
-      const T *value = cache_row(w, values, at, slots[i]);
+      const T *value = cache_row(w, values, at, slots[i], at_position[i] < settled);
       for (std::int64_t r = 0; r < R; ++r) {
         const float weight = (float)T(scores[r][i]);
         for (std::int64_t d = 0; d < D; ++d)
@@ -111,14 +112,16 @@ void attend_head(Worker &w, float *m, float *sum, float *acc, const T *query, co
 
 } // namespace detail
 
-/// `query`, `scales` and results have the R rows of each of `Heads` heads, from `at.head` on.
+/// `query`, `scales` and results have the R rows of each of `Heads` heads, from `at.head` on. Nobody is to write
+/// positions below `settled`.
 template <std::int64_t R, std::int64_t D, std::int64_t Page, std::int64_t Heads = 1, class T>
 void attend(Worker &w, float *m, float *sum, float *acc, const T *query, const float *scales, const Memory<T, 4> &keys,
             const Memory<T, 4> &values, const Memory<std::int32_t, 2> &pages, const CacheRow &at, std::int64_t begin,
-            std::int64_t end) {
+            std::int64_t end, std::int64_t settled = 0) {
   for (std::int64_t h = 0; h < Heads; ++h)
     detail::attend_head<R, D, Page>(w, m + h * R, sum + h * R, acc + h * R * D, query + h * R * D, scales + h * R, keys,
-                                    values, pages, NoSquares{}, {at.layer, at.request, at.head + h}, begin, end);
+                                    values, pages, NoSquares{}, {at.layer, at.request, at.head + h}, begin, end,
+                                    settled);
 }
 
 /// The parts 0 … parts - 1 of a softmax as one, divided by its sum.
@@ -177,11 +180,12 @@ inline void report_parts(Worker &w, const Memory<float, 5> &m, const Memory<floa
 
 } // namespace detail
 
-/// evt.attend_parts. `Q` is QuerySquares or NoSquares, as `S` is Squares or NoSquares.
+/// evt.attend_parts. `Q` is QuerySquares or NoSquares, as `S` is Squares or NoSquares. Parts have `size` positions, and
+/// nobody is to write positions below `settled`.
 template <std::int64_t R, std::int64_t D, std::int64_t Page, class T, class Q, class S>
 void attend_parts(Worker &w, const QueryRows<T> &query, const Q &query_squares, const Memory<T, 4> &keys,
                   const Memory<T, 4> &values, const Memory<std::int32_t, 2> &pages, const S &squares,
-                  const CacheRow &at, std::int64_t begin, std::int64_t end, std::int64_t size,
+                  const CacheRow &at, std::int64_t begin, std::int64_t end, std::int64_t size, std::int64_t settled,
                   const Memory<float, 5> &m, const Memory<float, 5> &sum, const Memory<float, 6> &acc, std::int64_t i,
                   std::int64_t j, std::int64_t s) {
   if (i < 0 || i >= m.dims[0] || j < 0 || j >= m.dims[1] || s < 0 || s >= m.dims[2] || size < 1 || begin >= end)
@@ -208,7 +212,7 @@ void attend_parts(Worker &w, const QueryRows<T> &query, const Q &query_squares, 
     detail::report_parts(w, m, sum, acc, true, {i, j, s, k, 0, 0}, {1, 1, 1, 1, R, D});
     detail::attend_head<R, D, Page>(w, m.data + (first + k) * R, sum.data + (first + k) * R,
                                     acc.data + (first + k) * R * D, rows, scales, keys, values, pages, squares, at,
-                                    from, to);
+                                    from, to, settled);
   }
 }
 

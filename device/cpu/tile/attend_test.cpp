@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -57,10 +58,11 @@ template <class T, std::int64_t R, std::int64_t D, std::int64_t Page, std::int64
     const std::int64_t settled = (begin + end) / 2;
     if (normed) {
       const Memory<T, 2> q{query.data(), {1, R * D}, 4};
-      attend_parts<R, D, Page>(
-          w, QueryRows<T>{q, 0, 0, scales[0]}, NoSquares{}, k, v, p, Squares<parts>{s, 0.25f, settled}, at, begin, end,
-          pool * Page, Memory<float, 5>{m.data(), {1, 1, 1, 1, R}, 5}, Memory<float, 5>{sum.data(), {1, 1, 1, 1, R}, 6},
-          Memory<float, 6>{acc.data(), {1, 1, 1, 1, R, D}, 7}, 0, 0, 0);
+      attend_parts<R, D, Page>(w, QueryRows<T>{q, 0, 0, scales[0]}, NoSquares{}, k, v, p,
+                               Squares<parts>{s, 0.25f, settled}, at, begin, end, pool * Page, settled,
+                               Memory<float, 5>{m.data(), {1, 1, 1, 1, R}, 5},
+                               Memory<float, 5>{sum.data(), {1, 1, 1, 1, R}, 6},
+                               Memory<float, 6>{acc.data(), {1, 1, 1, 1, R, D}, 7}, 0, 0, 0);
       if (begin >= end)
         return; // a part without a position is not written
     } else {
@@ -160,7 +162,7 @@ TEST(Attend, AKeyInPartsHasTheBitsOfOneThatIsSettled) {
     std::vector<float> m(4), sum(4), acc(4 * 64);
     attend_parts<4, 64, 8>(w, QueryRows<bf16>{q, 0, 0, 0.125f}, NoSquares{},
                            Memory<bf16, 4>{keys.data(), {C::layers, C::heads, C::pool * 8, 64}, 0}, v, p,
-                           Squares<C::parts>{s, 0.25f, from}, {1, 0, 2}, 0, 70, 1000,
+                           Squares<C::parts>{s, 0.25f, from}, {1, 0, 2}, 0, 70, 1000, from,
                            Memory<float, 5>{m.data(), {1, 1, 1, 1, 4}, 5},
                            Memory<float, 5>{sum.data(), {1, 1, 1, 1, 4}, 6},
                            Memory<float, 6>{acc.data(), {1, 1, 1, 1, 4, 64}, 7}, 0, 0, 0);
@@ -169,6 +171,46 @@ TEST(Attend, AKeyInPartsHasTheBitsOfOneThatIsSettled) {
   const std::vector<float> own = attend(c.keys, 0), later = attend(settled, 1000);
   EXPECT_EQ(own, later);
   EXPECT_NE(own, attend(c.keys, 1000));
+}
+
+/// Observers hear of keys and values below `settled` that they may be read before the waits, and of nothing else.
+TEST(Attend, SaysWhatIsReadAsSettled) {
+  using C = Case<bf16, 1, 16, 8>;
+  C c;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::int64_t>> slots; // memory and kind -> slots
+  evt_hooks hooks{};
+  hooks.user = &slots;
+  hooks.access = [](void *user, uint32_t, uint32_t memory, uint32_t kind, const int64_t *offset, const int64_t *,
+                    uint32_t rank) {
+    if (rank == 4)
+      (*static_cast<decltype(slots) *>(user))[{memory, kind}].push_back(offset[2]);
+    else
+      EXPECT_NE(kind, EVT_READ_SETTLED);
+  };
+  static evt_status status[1];
+  c.launch.status = status;
+  c.launch.hooks = &hooks;
+  Worker w(&c.launch, 0, &c.control);
+  std::vector<std::int32_t> table = {5, 2};
+  const std::vector<std::int64_t> below = {40, 41, 42, 43, 44, 45, 46, 47, 16}, from = {17, 18};
+  const Memory<bf16, 4> k{c.keys.data(), {C::layers, C::heads, C::pool * 8, 16}, 0};
+  const Memory<bf16, 4> v{c.values.data(), {C::layers, C::heads, C::pool * 8, 16}, 1};
+  const Memory<float, 4> s{c.squares.data(), {C::layers, C::heads, C::pool * 8, C::parts}, 2};
+  const Memory<std::int32_t, 2> p{table.data(), {1, 2}, 3};
+  const Memory<bf16, 2> q{c.query.data(), {1, 16}, 4};
+  float m[1], sum[1], acc[16];
+  attend<1, 16, 8>(w, m, sum, acc, c.query.data(), c.scales.data(), k, v, p, {1, 0, 2}, 0, 11, 9);
+  const decltype(slots) own = {
+      {{0, EVT_READ_SETTLED}, below}, {{0, EVT_READ}, from}, {{1, EVT_READ_SETTLED}, below}, {{1, EVT_READ}, from}};
+  EXPECT_EQ(slots, own);
+  slots.clear();
+  attend_parts<1, 16, 8>(w, QueryRows<bf16>{q, 0, 0, 0.25f}, NoSquares{}, k, v, p, Squares<C::parts>{s, 0.25f, 9},
+                         {1, 0, 2}, 0, 11, 100, 9, Memory<float, 5>{m, {1, 1, 1, 1, 1}, 5},
+                         Memory<float, 5>{sum, {1, 1, 1, 1, 1}, 6}, Memory<float, 6>{acc, {1, 1, 1, 1, 1, 16}, 7}, 0, 0,
+                         0);
+  decltype(slots) inParts = own;
+  inParts[{2, EVT_READ}] = from;
+  EXPECT_EQ(slots, inParts);
 }
 
 /// Tokens of several requests in a step: whose they are, and where. Every token in a long run, and no other, gets what

@@ -17,9 +17,9 @@ static void ignore_wait(void *user, uint32_t worker, uint32_t event, int64_t ele
 static void ignore_notify(void *user, uint32_t worker, uint32_t event, int64_t element) {
   (void)user, (void)worker, (void)event, (void)element;
 }
-static void ignore_access(void *user, uint32_t worker, uint32_t memory, uint32_t is_write, const int64_t *offset,
+static void ignore_access(void *user, uint32_t worker, uint32_t memory, uint32_t kind, const int64_t *offset,
                           const int64_t *size, uint32_t rank) {
-  (void)user, (void)worker, (void)memory, (void)is_write, (void)offset, (void)size, (void)rank;
+  (void)user, (void)worker, (void)memory, (void)kind, (void)offset, (void)size, (void)rank;
 }
 
 int main(int argc, char **argv) {

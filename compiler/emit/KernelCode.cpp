@@ -1,6 +1,7 @@
 #include "KernelCode.h"
 
 #include "FeedCode.h"
+#include "HostRoles.h"
 #include "ProgramCode.h"
 #include "RoleCode.h"
 #include "ScalarCode.h"
@@ -46,17 +47,23 @@ void emitExplainEntry(const std::string &entry, CodeWriter &out) {
   out.line("}");
 }
 
-void emitEntry(const std::string &refusal, const std::string &entry, CodeWriter &out) {
+void emitEntry(const std::string &refusal, const std::string &entry, bool roles, CodeWriter &out) {
   out.line("EVT_ENTRY uint32_t ", entry, "_abi(void) { return EVT_ABI_VERSION; }");
   out.line();
   out.line("EVT_ENTRY void ", entry, "_worker(const evt_launch *launch, uint32_t id) {");
   out.line("const Program P(*launch);");
   out.line("const bool dynamic = launch->schedule == EVT_DYNAMIC;");
   out.line("evt::DynamicWorker w(launch, id, P.control, P.slots, P.tasks, P.tasks);");
+  if (roles) {
+    out.line("auto roles = std::make_unique<Roles>(launch, P);");
+    out.line("w.roles = roles.get();");
+  }
   out.line("if (launch->schedule == EVT_STATIC) run_static(w, P);");
   out.line("else if (launch->schedule == EVT_TICKET) run_ticket(w, P);");
   if (refusal.empty())
     out.line("else run_dynamic(w, P);");
+  if (roles)
+    out.line("roles.reset();");
   out.line("__atomic_store_n(&w.status->state, (uint32_t)EVT_LEFT, __ATOMIC_RELEASE);");
   out.line("if (P.control->left.fetch_add(1, std::memory_order_acq_rel) + 1 == w.workers && !w.aborted()) {");
   out.line("if (dynamic) w.reset_queue();");
@@ -147,6 +154,8 @@ void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, const TaskFor
       how.fed.push_back(isFedByStream(graph, *streams, ir::calleeOf(call)));
   }
   emitTasks(graph, forms, how, out);
+  if (hasRoles(forms))
+    emitEndHandedOver(graph, forms, out);
   std::string refusal = facts.dynamicRefusal();
   if (refusal.empty()) {
     emitTriggers(graph, facts.triggers, facts.sharedTail, out);
@@ -193,9 +202,27 @@ std::string headline(const GraphCode &graph, const char *what) {
 } // namespace
 
 std::string emitKernel(const GraphCode &graph, const ScheduleFacts &facts, const std::string &entry) {
+  for (unsigned k = 0; k < graph.signature.calls.size(); ++k) {
+    ir::CallOp call = graph.signature.calls[k];
+    if (!ir::hasRoles(ir::calleeOf(call)))
+      continue;
+    if (call.isRagged()) {
+      call.emitOpError("is ragged and calls '") << call.getCallee() << "', which has roles: only whole grids have";
+      return "";
+    }
+    if (size_t coords = graph.coordList(k).size(); coords > hostCoordLimit) {
+      call.emitOpError("has ") << coords << " coordinates and iterations, a function with roles has room for "
+                               << hostCoordLimit;
+      return "";
+    }
+  }
   CodeWriter out;
   out.line(headline(graph, "as one persistent kernel for the CPU"));
   out.line("#include \"device/cpu/kernel.h\"");
+  const TaskForms forms = hostForms(graph);
+  const bool roles = hasRoles(forms);
+  if (roles)
+    out.line("#include \"device/cpu/roles.h\"");
   includeForeign(graph, out);
   out.line();
   bool isOneOfSeveral = entry != defaultEntry;
@@ -204,14 +231,18 @@ std::string emitKernel(const GraphCode &graph, const ScheduleFacts &facts, const
   out.line("namespace {");
   out.line();
   emitProgram(graph, {}, out);
+  if (roles)
+    emitRings(graph, out);
   std::vector<int64_t> tileBytes;
   if (!emitDevices(graph, Target::cpu, nullptr, out, tileBytes))
     return "";
-  emitOrder(graph, facts, TaskForms(graph.signature.calls.size(), TaskForm::onTheSpot), nullptr, out);
+  if (roles)
+    emitRoleThreads(graph, forms, out);
+  emitOrder(graph, facts, forms, nullptr, out);
   emitExplain(graph, out);
   out.line("} // namespace");
   out.line();
-  emitEntry(facts.dynamicRefusal(), entry, out);
+  emitEntry(facts.dynamicRefusal(), entry, roles, out);
   if (isOneOfSeveral)
     out.line("} // namespace ", entry);
   return out.take();
@@ -311,6 +342,13 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   int64_t collected = 0;
   for (unsigned k = 0; k < s.calls.size(); ++k) {
     ir::CallOp call = s.calls[k];
+    if (ir::hasRoles(ir::calleeOf(call))) {
+      // At its place rather than as its own error, with which a long function would be printed.
+      emitError(ir::calleeOf(call).getLoc())
+          << "'" << call.getCallee()
+          << "' has roles, which the CUDA target makes itself: give it the function without them";
+      return {};
+    }
     auto n = collectedBy(call);
     if (!n || *n > cudaCollectedLimit) {
       call.emitOpError("notifies elements read from tables ")

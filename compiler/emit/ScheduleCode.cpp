@@ -1,5 +1,6 @@
 #include "ScheduleCode.h"
 
+#include "HostRoles.h"
 #include "StreamCode.h"
 #include "TileCode.h"
 #include "TiledCode.h"
@@ -92,12 +93,14 @@ std::string taskCall(const GraphCode &graph, unsigned k, const char *use) {
 }
 
 /// Waits for the guard of a ragged call and decodes its groups.
-void openGroups(const GraphCode &graph, unsigned k, CodeWriter &out) {
+void openGroups(const GraphCode &graph, unsigned k, bool roles, CodeWriter &out) {
   ir::CallOp op = graph.signature.calls[k];
   if (!op.isRagged())
     return;
   if (op.getRaggedGuard()) {
     int e = graph.signature.eventOf(op.getRaggedGuard());
+    if (roles)
+      out.line("if (!end_handed_over(use, P)) return;");
     out.line("w.decodes(", k, ");");
     out.line("if (!w.await(", e, ", P.e", e, ", 0, (uint32_t)count_", e, "(P))) return;");
   }
@@ -111,12 +114,14 @@ void openGroups(const GraphCode &graph, unsigned k, CodeWriter &out) {
 
 namespace {
 
-/// CPU: a worker runs a task where the schedule comes to it.
-void emitTaskOnTheSpot(const GraphCode &graph, unsigned k, const std::string &groups, const std::string &body,
-                       CodeWriter &out) {
+/// CPU: a worker runs a task where the schedule comes to it. `name` is the function's, `first` what it begins with.
+void emitTaskOnTheSpot(const GraphCode &graph, unsigned k, const std::string &groups, const std::string &name,
+                       const std::string &first, const std::string &body, CodeWriter &out) {
   ir::CallOp op = graph.signature.calls[k];
-  out.line("template <class Use> EVT_FN inline bool task_", k, "(Use &use, const Program &P", groups,
+  out.line("template <class Use> EVT_FN inline bool ", name, k, "(Use &use, const Program &P", groups,
            graph.coordParams(k), ") {");
+  if (!first.empty())
+    out.line(first);
   out.line("evt::Worker &w = use.w;");
   out.line("const int64_t task = linear_", k, "(P", op.isRagged() ? ", groups" : "", graph.coordNames(k), ");");
   std::string list = graph.coordNames(k);
@@ -253,8 +258,12 @@ void emitTasks(const GraphCode &graph, const TaskForms &forms, const HandedOver 
     else if (form == TaskForm::tiled)
       emitTiledHandOver(graph, k, llvm::is_contained(forms, TaskForm::streamed), out);
     else if (form == TaskForm::onTheSpot || form == TaskForm::reported)
-      emitTaskOnTheSpot(graph, k, groups,
+      emitTaskOnTheSpot(graph, k, groups, "task_", form == TaskForm::onTheSpot && hasRoles(forms) ? endsHandedOver : "",
                         form == TaskForm::reported ? "" : "body_" + op.getCallee().str() + "(w" + args + ");", out);
+    else if (form == TaskForm::inRoles) {
+      emitTaskOnTheSpot(graph, k, groups, "end_", "", lastRole(graph, k, args), out);
+      emitRoleTask(graph, k, groups, out);
+    }
     if (op.isRagged()) {
       Grid g(graph, k);
       ArrayRef<std::string> rest = ArrayRef<std::string>(g.extents).drop_front();
@@ -314,7 +323,7 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const Ta
     out.line("// ", graph.signature.callName(k));
     if (g.op.isRagged()) {
       out.line("if (", product(ArrayRef<std::string>(g.extents).drop_front()), " > 0) {");
-      openGroups(graph, k, out);
+      openGroups(graph, k, hasRoles(forms), out);
       out.line("const evt::Range mine = evt::share(groups.tiles() * ",
                product(ArrayRef<std::string>(g.extents).drop_front()), ", w.id, w.workers);");
       out.line("for (int64_t q = mine.begin; q < mine.end; ++q) {");
@@ -396,6 +405,8 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const Ta
       out.line("}");
   };
   walkProgram(graph, bodyOf(graph), out, 0, guarded(guards, out, visit));
+  if (hasRoles(forms))
+    out.line("end_handed_over(use, P);");
   out.line("}");
   out.line();
 }
@@ -419,7 +430,7 @@ void emitTicketSchedule(const GraphCode &graph, const Carried &carried, const Ta
              parallel.empty() ? "1" : product(parallel), ", w.workers), tickets = evt::ceildiv(n, per);");
     if (g.op.isRagged()) {
       out.line("if (ticket < first + tickets) {");
-      openGroups(graph, k, out);
+      openGroups(graph, k, hasRoles(forms), out);
       out.line("const int64_t live = groups.tiles() * ", product(ArrayRef<std::string>(g.extents).drop_front()), ";");
     }
     out.line("for (; ticket < first + tickets; ticket = ", take, ") {");
@@ -445,6 +456,8 @@ void emitTicketSchedule(const GraphCode &graph, const Carried &carried, const Ta
     out.line("}");
   };
   walkProgram(graph, bodyOf(graph), out, 0, guarded(guards, out, visit));
+  if (hasRoles(forms))
+    out.line("end_handed_over(use, P);");
   out.line("}");
   out.line();
 }

@@ -23,6 +23,7 @@ using Carried = std::vector<std::vector<bool>>;
 /// How a call's tasks are run.
 enum class TaskForm {
   onTheSpot,    // by the worker whose schedule comes to it (CPU)
+  inRoles,      // the same, but for its roles before the last, which threads of the worker run ahead of it (CPU)
   handedOver,   // by the compute warps, to which the schedule hands it over (CUDA)
   streamed,     // the same, its weights fetched ahead and its end left to the epilogue warps (CUDA)
   tiled,        // the same, its tiles fetched ahead and multiplied on the tensor cores (CUDA)

@@ -51,6 +51,28 @@ public:
     return failed ? DeviceCode{} : DeviceCode{out.take(), mostBytes};
   }
 
+  /// CPU: one role as a function.
+  DeviceCode emitRole(unsigned number, ir::RoleOp role) {
+    out.line("// ", device.getSymName().str(), ", ", role.getName().str(), comment());
+    out.line("EVT_FN void role_", device.getSymName().str(), "_", number, "([[maybe_unused]] RoleRings &rings, ",
+             parameters(), ") {");
+    emitBlock(device.getBody().front());
+    emitBlock(role.getBody().front());
+    out.line("}");
+    return failed ? DeviceCode{} : DeviceCode{out.take(), mostBytes};
+  }
+
+  /// CPU: what all roles but the last read, told to the observer.
+  std::string emitReports() {
+    out.line("[[gnu::cold]] EVT_FN void report_", device.getSymName().str(), "(", parameters(), ") {");
+    reportBlock(device.getBody().front());
+    auto roles = llvm::to_vector(device.getBody().front().getOps<ir::RoleOp>());
+    for (ir::RoleOp role : ArrayRef(roles).drop_back())
+      reportBlock(role.getBody().front());
+    out.line("}");
+    return failed ? "" : out.take();
+  }
+
   /// CUDA: `feed_NAME`, the loaders' side of a function that attends; empty if there is none.
   std::string emitFeed() {
     if (feedsStages) {
@@ -85,6 +107,22 @@ private:
         params += ", int64_t " + n;
     }
     return params;
+  }
+
+  /// Index arithmetic, loops, and loads as declared reads.
+  void reportBlock(Block &block) {
+    for (Operation &op : block)
+      if (auto load = dyn_cast<ir::LoadOp>(op)) {
+        emitDeclared(load, "false");
+      } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+        openLoop(loop);
+        reportBlock(*loop.getBody());
+        out.line("}");
+      } else if (isIndexWork(&op) && !isa<arith::ConstantOp>(op)) {
+        emitScalar(&op);
+      } else if (auto read = dyn_cast<ir::ReadOp>(op)) {
+        emitScalar(read);
+      }
   }
 
   void feedBlock(Block &block, const llvm::SetVector<Operation *> &slice) {
@@ -188,8 +226,18 @@ private:
   }
 
   void emitOp(Operation *op) {
-    if (isa<ir::EndOp, scf::YieldOp>(op))
+    if (isa<ir::EndOp, scf::YieldOp, ir::RingOp, ir::RoleOp>(op))
       return;
+    if (auto p = dyn_cast<ir::PutOp>(op)) {
+      std::string tile = buffer(p.getTile());
+      out.line("rings.", ringName(p.getRing().getDefiningOp<ir::RingOp>()), ".put(", tile, ");");
+      return;
+    }
+    if (auto g = dyn_cast<ir::GetOp>(op)) {
+      std::string tile = buffers[g.getTile()] = newBuffer(tileType(g.getTile()));
+      out.line("rings.", ringName(g.getRing().getDefiningOp<ir::RingOp>()), ".get(", tile, ");");
+      return;
+    }
     if (auto c = dyn_cast<arith::ConstantOp>(op))
       return emitConstant(c);
     if (isView(op)) {
@@ -527,8 +575,26 @@ private:
 
 } // namespace
 
+std::string ringName(ir::RingOp ring) {
+  auto device = cast<ir::DeviceOp>(ring->getParentOp());
+  auto all = llvm::to_vector(device.getBody().front().getOps<ir::RingOp>());
+  return device.getSymName().str() + "_" + num(llvm::find(all, ring) - all.begin());
+}
+
 DeviceCode emitDevice(ir::DeviceOp device, Target target, llvm::function_ref<bool(unsigned)> isImmutable,
                       bool feedsStages) {
+  if (ir::hasRoles(device)) {
+    DeviceCode all;
+    for (auto [number, role] : llvm::enumerate(device.getBody().front().getOps<ir::RoleOp>())) {
+      DeviceCode one = TileCode(device, target, isImmutable, false).emitRole(number, role);
+      if (one.text.empty())
+        return {};
+      all.text += one.text;
+      all.tileBytes = std::max(all.tileBytes, one.tileBytes);
+    }
+    all.text += TileCode(device, target, isImmutable, false).emitReports();
+    return all;
+  }
   DeviceCode code = TileCode(device, target, isImmutable, feedsStages).emit();
   if (target == Target::cuda && !code.text.empty())
     code.text += TileCode(device, target, isImmutable, feedsStages).emitFeed();

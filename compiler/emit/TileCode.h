@@ -28,6 +28,11 @@ struct DeviceCode {
 DeviceCode emitDevice(ir::DeviceOp device, Target target, llvm::function_ref<bool(unsigned)> isImmutable,
                       bool feedsStages);
 
+/// CPU: of a function with roles, a function `EVT_FN void role_NAME_R(evt::Worker &w, RoleRings &rings, ARGS...,
+/// COORDS...)` for each role R is emitted instead of `body_NAME`, and `report_NAME(evt::Worker &w, ARGS...,
+/// COORDS...)`, which tells the observer what all but the last read. The name of a ring among the kernel's `rings`.
+std::string ringName(ir::RingOp ring);
+
 /// Whether, on CUDA, the body passes the task's waits itself, when it has begun what need not wait. It is then a
 /// function `EVT_FN bool body_NAME(evt::Worker &w, ARGS..., COORDS..., Waits waits)`, false when the launch was
 /// aborted.

@@ -38,6 +38,15 @@ mlir::LogicalResult verifyForeignName(DeviceOp device);
 /// body of any other declares none.
 mlir::LogicalResult verifyDeclarations(DeviceOp device);
 
+/// Whether a device function is split into roles.
+bool hasRoles(DeviceOp device);
+
+/// Checks the rules of a device function with roles (see RoleOp), if it has any.
+mlir::LogicalResult verifyRoles(DeviceOp device);
+
+/// Checks that what roles of a called function load ahead is immutable in the graph.
+mlir::LogicalResult verifyAhead(CallOp call, DeviceOp device);
+
 /// Checks that a protocol holds only waits, then notifies, table reads and index arithmetic.
 mlir::LogicalResult verifyProtocol(CallOp call);
 

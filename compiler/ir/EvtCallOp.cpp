@@ -306,7 +306,7 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
     if (given != taken)
       return emitOpError("argument ") << i << " of '" << getCallee() << "' has type " << given << " but must be "
                                       << taken;
-  return success();
+  return verifyAhead(*this, device);
 }
 
 //===-- wait, notify --------------------------------------------------------------------------------------------===//

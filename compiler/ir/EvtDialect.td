@@ -1,4 +1,5 @@
-// The dialect and its one type. Operations: EvtGraphOps.td (graphs, events, protocols) and EvtTileOps.td (tile programs).
+// The dialect and its types. Operations: EvtGraphOps.td (graphs, events, protocols), EvtTileOps.td (tile programs) and
+// EvtRoleOps.td (tile programs split into roles).
 #ifndef EVT_DIALECT_TD
 #define EVT_DIALECT_TD
 
@@ -58,6 +59,14 @@ def Evt_EventType : TypeDef<Evt_Dialect, "Event"> {
   }];
   let parameters = (ins "unsigned":$rank);
   let hasCustomAssemblyFormat = 1;
+}
+
+def Evt_RingType : TypeDef<Evt_Dialect, "Ring"> {
+  let mnemonic = "ring";
+  let summary = "a ring of tiles between two roles of a device function";
+  let description = "First in, first out: `!evt.ring<tensor<8x256xbf16>>` hands over tiles of that type.";
+  let parameters = (ins "::mlir::RankedTensorType":$tile);
+  let assemblyFormat = "`<` $tile `>`";
 }
 
 #endif

@@ -212,8 +212,9 @@ LogicalResult GraphOp::verifyRegions() {
   return failed(verifyGraphBody(*this)) ? failure() : verifyIndexDepth(getBody());
 }
 LogicalResult DeviceOp::verifyRegions() {
-  return failed(verifyTileProgram(*this)) || failed(verifyDeclarations(*this)) ? failure()
-                                                                               : verifyIndexDepth(getBody());
+  return failed(verifyTileProgram(*this)) || failed(verifyDeclarations(*this)) || failed(verifyRoles(*this))
+             ? failure()
+             : verifyIndexDepth(getBody());
 }
 
 //===-- symbol, alloc -------------------------------------------------------------------------------------------===//

@@ -39,6 +39,8 @@ LogicalResult verifyReduce(linalg::ReduceOp op) {
 }
 
 LogicalResult verifyOp(Operation *op) {
+  if (isa<RoleOp, RingOp, PutOp, GetOp>(op))
+    return success(); // RoleRules.cpp
   SmallVector<Type> types(op->getOperandTypes());
   llvm::append_range(types, op->getResultTypes());
   for (Type t : types) {

@@ -5,6 +5,7 @@
 #include "ScheduleAnalysis.h"
 
 #include "compiler/analysis/extract/Extract.h"
+#include "compiler/roles/SplitRoles.h"
 #include "compiler/transforms/CheckGraph.h"
 #include "compiler/transforms/InferEvents.h"
 #include "compiler/transforms/InternalErrors.h"
@@ -202,6 +203,9 @@ ir::GraphOp findGraph(ModuleOp module, const std::string &name) {
 
 //===-- The map of the pipeline -----------------------------------------------------------------------------------===//
 //
+//   split roles       only if asked for: on CUDA every product has roles, of which the emitter knows; on the CPU they
+//   are a way
+//                     to run what a GPU does. Before the proof, so that what is proved is what is run
 //   infer events      a graph without events gets them from what its tasks read and write; a graph with events keeps
 //                     them, because whoever wrote them may know more than the analysis does
 //   prove             order, counts and progress for every shape. First, because nothing after it looks for mistakes: a
@@ -213,6 +217,11 @@ ir::GraphOp findGraph(ModuleOp module, const std::string &name) {
 //   one
 
 LogicalResult check(Program &program, const Options &options) {
+  if (options.roles && failed(timed(options, "split roles", [&] {
+        roles::splitRoles(*program.module);
+        return verify(*program.module);
+      })))
+    return failure();
   if (!hasEvents(program.graph) && hasCalls(program.graph))
     if (failed(timed(options, "infer events", [&] {
           return reportInternalErrors(program.graph, [&] { return addInferredEvents(program.graph, options.proof); });

@@ -19,6 +19,7 @@ struct Options {
   std::string graph;  // which graph of the module; empty: the only one
   ProofLimits proof;  // how hard to try before "not proved"
   bool verify = true; // off: the program is trusted as it is
+  bool roles = false; // device functions with products are split into roles first
   emit::Target target = emit::Target::cpu;
   HostCompiler host;
   CudaCompiler cuda;

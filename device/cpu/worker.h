@@ -68,6 +68,8 @@ public:
   template <class T> T *tile(int offset) const { return reinterpret_cast<T *>(tiles + offset); }
   char *tiles = nullptr; // of the task that is running
 
+  void *roles = nullptr; // the kernel's Roles (device/cpu/roles.h), if functions of it have any
+
   bool aborted() const { return __atomic_load_n(launch->abort, __ATOMIC_RELAXED) != EVT_ABORT_NONE; }
 
   /// Reports a fault of the program. The first one wins; every worker leaves at its next wait or task.

@@ -7,7 +7,8 @@ Each example is compiled once; that one artifact serves every shape. A run passe
 float64 reference (‖result - expected‖ / ‖expected‖ within the example's tolerance; NaN never does) and has the same
 bits as the first run of its shape, whatever the schedule and the workers; with 7 and 16 workers, tasks stall at random
 points. Outputs hold NaN before each run. An example that is also written in C++ (examples/example_NAME of the build
-prints it) runs a second time from there, on a few shapes, and must give the same bits as the text.
+prints it) runs a second time from there, on a few shapes, and must give the same bits as the text; and one with products that
+`evt compile --roles` splits runs so, too, with the same bits.
 On CUDA, workers are blocks: 1, 2, 7 and one for each SM. With --artifacts, DIR/NAME.evt is used where it exists rather
 than compiling, so that a machine without the compiler can run them.
 Prints what failed and, as the last line, `N passed, N failed`; exits with 0 only if nothing failed.
@@ -36,6 +37,7 @@ SCHEDULES = ("static", "ticket", "dynamic")
 # Workers, and the seed of the stalls at random points that shake the order of their tasks; 0: no stalls.
 WORKERS = ((1, 0), (2, 0), (7, 1), (16, 2))
 CUDA_WORKERS = ((1, 0), (2, 0), (7, 0), (0, 0))
+ROLES = [("static", 1, 0), ("static", 3, 1), ("ticket", 2, 2), ("dynamic", 2, 1)]
 QUICK = [("static", 1, 0), ("ticket", 2, 0), ("dynamic", 7, 1)]
 POISON = {np.float32: np.nan, np.float16: np.nan, np.uint16: 0x7FC0, np.int32: -0x55555556, np.int64: -0x55555556,
           np.bool_: True}
@@ -116,14 +118,14 @@ class Case:
         return None
 
 
-def compile_program(build, target, program, directory):
+def compile_program(build, target, program, directory, flags=()):
     """What `evt compile` says when it fails, or None."""
-    done = subprocess.run([str(build / "bin" / "evt"), "compile", "--target", target, str(program), "-o", str(directory)],
+    done = subprocess.run([str(build / "bin" / "evt"), "compile", "--target", target, str(program), "-o", str(directory), *flags],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return done.stdout if done.returncode else None
 
 
-def run_program(options, name, text, cases, combinations):
+def run_program(options, name, text, cases, combinations, flags=()):
     """(passed, failed) of one program, the file `text`, over cases: shape → Case, which is made where it is missing."""
     reference = example.load_reference(ROOT / "examples" / text.stem)
     count = len(cases) * len(combinations)
@@ -133,7 +135,7 @@ def run_program(options, name, text, cases, combinations):
         ready = options.artifacts and options.artifacts / artifact.name
         if ready and ready.exists():
             artifact = ready
-        complaint = None if artifact == ready else compile_program(build, options.target, text, artifact)
+        complaint = None if artifact == ready else compile_program(build, options.target, text, artifact, flags)
         if complaint is not None:
             print(f"{name}: does not compile\n{complaint.rstrip()}")
             return 0, count
@@ -177,6 +179,19 @@ def run_cpp(options, name, cases):
         return run_program(options, f"{name} in C++", text, cases, QUICK)
 
 
+def run_roles(options, name, cases):
+    """(passed, failed) of the example with its products split into roles, if it has any, on cases that it has run without."""
+    text = ROOT / "examples" / name / f"{name}.mlir"
+    shown = subprocess.run([str(options.build / "bin" / "evt"), "show", str(text), "--roles", "--stage", "events"],
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if shown.returncode:
+        print(f"{name} with roles: is not split\n{shown.stdout.rstrip()}")
+        return 0, 1
+    if "evt.role" not in shown.stdout:
+        return 0, 0
+    return run_program(options, f"{name} with roles", text, cases, ROLES, ["--roles"])
+
+
 def run_example(options, name):
     """(passed, failed) of one example, in this process."""
     folder = ROOT / "examples" / name
@@ -190,7 +205,8 @@ def run_example(options, name):
     if cuda:
         return passed, failed
     good, bad = run_cpp(options, name, {line: cases[line] for line in lines[::4 if options.quick else 16]})
-    return passed + good, failed + bad
+    some, wrong = run_roles(options, name, {line: cases[line] for line in lines[::4]})
+    return passed + good + some, failed + bad + wrong
 
 
 def run_apart(options, name):

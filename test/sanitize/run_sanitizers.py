@@ -29,6 +29,8 @@ FLAGS = {"thread": ["-fsanitize=thread"],
 # addresses, the same moves of tiles. And one whose results are integers, which `evt run --expect` does not compare with a float reference.
 LEFT_OUT = {"thread": {"chained_matmul_bf16", "moe", "sampling"},
             "address": {"chained_matmul_bf16", "moe", "row_sum", "gemm_reduce_scatter", "decode_attention", "sampling"}}
+# Examples that are compiled a second time, with their products split into roles: threads of a worker, joined by rings.
+WITH_ROLES = ("decode_chain", "decoder", "prefill_layers")
 COMBINATIONS = (("static", 2), ("ticket", 3), ("dynamic", 4))
 ENVIRONMENT = {"TSAN_OPTIONS": "halt_on_error=1", "ASAN_OPTIONS": "detect_leaks=1:halt_on_error=1",
                "UBSAN_OPTIONS": "print_stacktrace=1"}
@@ -54,17 +56,17 @@ def build_tool(build, sanitizer):
     return (directory / "bin" / "evt", "") if done.returncode == 0 else (None, done.stdout)
 
 
-def run_example(options, sanitizer, tool, name):
-    """(passed, failed, what went wrong) of an example under a sanitizer."""
+def run_example(options, sanitizer, tool, name, more=()):
+    """(passed, failed, what went wrong) of an example under a sanitizer, compiled with more flags."""
     passed = failed = 0
     report = ""
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
         flags = [f"--cxxflag={flag}" for flag in FLAGS[sanitizer] + ["-O1", "-g1"]]
         done = run([options.build.resolve() / "bin" / "evt", "compile", ROOT / "examples" / name / f"{name}.mlir", "-o",
-                    scratch / "artifact", *flags])
+                    scratch / "artifact", *flags, *more])
         if done.returncode:
-            return 0, 1, f"{sanitizer}: {name} does not compile\n{done.stdout}\n"
+            return 0, 1, f"{sanitizer}: {' '.join([name, *more])} does not compile\n{done.stdout}\n"
         reference = example.load_reference(ROOT / "examples" / name)
         lines = example.read_shapes(ROOT / "examples" / name)
         chosen = lines[:: max(1, len(lines) // options.shapes)][: options.shapes]
@@ -77,7 +79,7 @@ def run_example(options, sanitizer, tool, name):
                 passed += done.returncode == 0
                 if done.returncode:
                     failed += 1
-                    report += (f"{sanitizer}: {name}, {line}, {schedule}, {workers} workers: exit code {done.returncode}\n"
+                    report += (f"{sanitizer}: {' '.join([name, *more])}, {line}, {schedule}, {workers} workers: exit code {done.returncode}\n"
                                f"{done.stdout[-4000:]}\n")
     return passed, failed, report
 
@@ -99,7 +101,8 @@ def main():
             continue
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             chosen = [n for n in names if options.names or n not in LEFT_OUT[sanitizer]]
-            for good, bad, report in pool.map(lambda name: run_example(options, sanitizer, tool, name), chosen):
+            runs = [(name, ()) for name in chosen] + [(name, ("--roles",)) for name in chosen if name in WITH_ROLES]
+            for good, bad, report in pool.map(lambda run: run_example(options, sanitizer, tool, *run), runs):
                 passed, failed = passed + good, failed + bad
                 print(report, end="", flush=True)
     print(f"{passed} passed, {failed} failed")

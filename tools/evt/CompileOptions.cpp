@@ -45,6 +45,10 @@ void addCompileOptions(CLI::App *command, CompileOptions &options) {
       ->type_name("ARCH");
   addRepeatable(command, "--nvccflag", options.nvccFlags, "one more flag for nvcc; may be repeated")->type_name("FLAG");
   command->add_flag(
+      "--roles", options.roles,
+      "on the CPU, run products as a GPU does: loading, computing and ending a task are roles of a worker, "
+      "each a thread, joined by rings; there to try and to check them, and slower");
+  command->add_flag(
       "--no-verify", [&options](int64_t) { options.verify = false; },
       "do not prove the program: trust its events as they are");
 }

@@ -21,6 +21,7 @@ struct CompileOptions {
   std::vector<std::string> architectures; // of CUDA; empty: sm_90a
   std::vector<std::string> nvccFlags;
   bool verify = true;
+  bool roles = false; // of the CPU: products are split into roles
   /// Of a model's step: the most of each, the positions of a page of the cache, and whether events are coarse.
   struct Step {
     int64_t tokens = 2048, requests = 256, context = 32768, pageSlots = 64;
@@ -32,7 +33,7 @@ struct CompileOptions {
 void addGraphOption(CLI::App *command, CompileOptions &options);
 /// --max-tokens, --max-requests, --max-context, --page-size
 void addStepOptions(CLI::App *command, CompileOptions &options);
-/// --graph, --target, --cxx, --march, --cxxflag, --nvcc, --arch, --nvccflag, --no-verify
+/// --graph, --target, --cxx, --march, --cxxflag, --nvcc, --arch, --nvccflag, --roles, --no-verify
 void addCompileOptions(CLI::App *command, CompileOptions &options);
 
 } // namespace evt::tool

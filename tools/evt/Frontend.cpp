@@ -68,6 +68,9 @@ public:
       parse(file);
     pass.graph = options.graph;
     pass.verify = options.verify;
+    if (options.roles && options.target == "cuda")
+      throw Failure(ExitCode::wrongInput, "--roles is for --target cpu: on a GPU products have roles anyway");
+    pass.roles = options.roles;
     pass.host.program = options.cxx;
     pass.host.march = options.march;
     pass.host.extraFlags = options.cxxFlags;

@@ -1,0 +1,302 @@
+// The rules of device functions that are split into roles; RoleOp says what they are for.
+#include "Evt.h"
+#include "Signature.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace evt::ir {
+
+LogicalResult RingOp::verify() {
+  if ((int64_t)getStages() < 1)
+    return emitOpError("has ") << (int64_t)getStages() << " stages, required at least 1";
+  if (!getRing().getType().getTile().hasStaticShape())
+    return emitOpError("holds tiles of static shape, found ") << getRing().getType().getTile();
+  return success();
+}
+
+namespace {
+
+/// What a role does with rings in one task is followed step by step, so it must come to an end.
+constexpr size_t mostSteps = 1 << 20;
+
+/// A put or a get.
+struct Step {
+  Operation *op;
+  RingOp ring;
+  bool isPut() const { return isa<PutOp>(op); }
+};
+
+struct Role {
+  RoleOp op;
+  std::vector<Step> steps; // of one task, in order
+};
+
+RingOp ringOf(Operation *op) {
+  if (auto put = dyn_cast<PutOp>(op))
+    return put.getRing().getDefiningOp<RingOp>();
+  if (auto get = dyn_cast<GetOp>(op))
+    return get.getRing().getDefiningOp<RingOp>();
+  return {};
+}
+
+bool usesRings(Operation *op) {
+  return op->walk([](Operation *inner) { return ringOf(inner) ? WalkResult::interrupt() : WalkResult::advance(); })
+      .wasInterrupted();
+}
+
+bool readsMemory(Operation *op) {
+  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+  return effects && effects.hasEffect<MemoryEffects::Read>();
+}
+
+class Rules {
+public:
+  explicit Rules(DeviceOp device) : device(device) {}
+
+  LogicalResult check() {
+    for (Operation &op : device.getBody().front())
+      if (auto role = dyn_cast<RoleOp>(op))
+        roles.push_back({role, {}});
+      else if (auto ring = dyn_cast<RingOp>(op))
+        rings.push_back(ring);
+    WalkResult outside = device.getBody().walk([&](Operation *op) -> WalkResult {
+      if (!ringOf(op) || op->getParentOfType<RoleOp>())
+        return WalkResult::advance();
+      op->emitOpError("must be in a role");
+      return WalkResult::interrupt();
+    });
+    if (outside.wasInterrupted())
+      return failure();
+    if (roles.empty())
+      return rings.empty() ? success() : rings.front().emitOpError("joins roles, of which there are none");
+    if (failed(checkOutside()))
+      return failure();
+    for (Role &role : roles) {
+      tooMany = false;
+      if (failed(follow(role.op.getBody().front(), role.steps)))
+        return failure();
+      if (tooMany)
+        return role.op.emitOpError("puts and gets more than ") << mostSteps << " tiles in a task";
+    }
+    for (RingOp ring : rings)
+      if (failed(checkEnds(ring)))
+        return failure();
+    return success(succeeded(checkEndOfTask()) && succeeded(checkAheadRoles()) && succeeded(checkProgress()));
+  }
+
+private:
+  /// Only what every role can compute for itself stands outside of them.
+  LogicalResult checkOutside() {
+    for (Operation &op : device.getBody().front()) {
+      if (isa<RoleOp, RingOp, EndOp>(op) || op.hasTrait<OpTrait::ConstantLike>())
+        continue;
+      if (!isMemoryEffectFree(&op) || !llvm::all_of(op.getResultTypes(), [](Type t) { return t.isIndex(); }))
+        return op.emitOpError("must be in a role: outside of them a device function has indices and constants only");
+    }
+    return success();
+  }
+
+  LogicalResult follow(Block &block, std::vector<Step> &steps) {
+    for (Operation &op : block) {
+      if (RingOp ring = ringOf(&op)) {
+        tooMany |= steps.size() == mostSteps;
+        if (!tooMany)
+          steps.push_back({&op, ring});
+        continue;
+      }
+      auto loop = dyn_cast<scf::ForOp>(op);
+      if (!loop || !usesRings(loop))
+        continue;
+      auto lower = constantOf(loop.getLowerBound()), upper = constantOf(loop.getUpperBound()),
+           by = constantOf(loop.getStep());
+      if (!lower || !upper || !by || *by < 1)
+        return loop.emitOpError("puts or gets tiles, so its bounds and its step must be constants");
+      for (int64_t i = *lower; i < *upper && !tooMany; i += *by)
+        if (failed(follow(*loop.getBody(), steps)))
+          return failure();
+    }
+    return success();
+  }
+
+  /// One role fills a ring, another empties it, and a task leaves it as it was.
+  LogicalResult checkEnds(RingOp ring) {
+    Role *from = nullptr, *to = nullptr;
+    size_t puts = 0, gets = 0;
+    for (Role &role : roles) {
+      // A put in a loop that never runs is one, too.
+      bool fills = false, empties = false;
+      role.op.walk([&](Operation *op) {
+        if (ringOf(op) == ring)
+          (isa<PutOp>(op) ? fills : empties) = true;
+      });
+      if ((fills && from) || (empties && to) || (fills && empties))
+        return ring.emitOpError("'") << ring.getName() << "' is filled by one role and emptied by another, but role '"
+                                     << role.op.getName() << "' "
+                                     << (fills && empties ? "does both"
+                                         : fills          ? ("fills it beside '" + from->op.getName() + "'").str()
+                                                          : ("empties it beside '" + to->op.getName() + "'").str());
+      from = fills ? &role : from;
+      to = empties ? &role : to;
+      for (const Step &step : role.steps)
+        if (step.ring == ring)
+          ++(step.isPut() ? puts : gets);
+    }
+    if (!from || !to)
+      return ring.emitOpError("'") << ring.getName() << "' is " << (from ? "emptied" : "filled") << " by no role";
+    if (puts != gets)
+      return ring.emitOpError("'") << ring.getName() << "' gets " << puts << " tiles from '" << from->op.getName()
+                                   << "' in a task, but '" << to->op.getName() << "' takes out " << gets;
+    ends[ring] = {from, to};
+    return success();
+  }
+
+  /// All reads and writes of a task are over when its last role is.
+  LogicalResult checkEndOfTask() {
+    Role &last = roles.back();
+    for (Role &role : roles) {
+      if (&role == &last)
+        continue;
+      WalkResult writes = role.op.walk([&](Operation *op) -> WalkResult {
+        if (memoriesWritten(op).empty())
+          return WalkResult::advance();
+        op->emitOpError("is in role '") << role.op.getName() << "', but only the last one, '" << last.op.getName()
+                                        << "', may write";
+        return WalkResult::interrupt();
+      });
+      if (writes.wasInterrupted())
+        return failure();
+      if (!leadsTo(role, last))
+        return role.op.emitOpError("'") << role.op.getName() << "' hands nothing over that reaches the last role, '"
+                                        << last.op.getName() << "': a task could end before it";
+      // Of the outermost operations of the role: the last that puts ends after every read.
+      bool putsLater = false;
+      for (Operation &op : llvm::reverse(role.op.getBody().front())) {
+        putsLater |= op.walk([](PutOp) { return WalkResult::interrupt(); }).wasInterrupted();
+        if (putsLater)
+          break;
+        WalkResult reads = op.walk([&](Operation *inner) -> WalkResult {
+          if (!readsMemory(inner))
+            return WalkResult::advance();
+          inner->emitOpError("comes behind the last tile that role '")
+              << role.op.getName() << "' hands over: a task could end before it";
+          return WalkResult::interrupt();
+        });
+        if (reads.wasInterrupted())
+          return failure();
+      }
+    }
+    return success();
+  }
+
+  bool leadsTo(const Role &from, const Role &to) {
+    llvm::SetVector<const Role *> reached;
+    reached.insert(&from);
+    for (size_t i = 0; i < reached.size(); ++i)
+      for (auto &[ring, pair] : ends)
+        if (pair.first == reached[i])
+          reached.insert(pair.second);
+    return reached.contains(&to);
+  }
+
+  /// Who fills a ring that is ahead waits for nothing but room.
+  LogicalResult checkAheadRoles() {
+    for (Role &role : roles) {
+      RingOp ahead;
+      for (RingOp ring : rings)
+        if (ring.getAhead() && ends[ring].first == &role)
+          ahead = ring;
+      if (!ahead)
+        continue;
+      WalkResult walked = role.op.getBody().walk([&](Operation *op) -> WalkResult {
+        RingOp ring = ringOf(op);
+        bool isIndex = isMemoryEffectFree(op) && llvm::all_of(op->getResultTypes(), [](Type t) { return t.isIndex(); });
+        if (isa<EndOp, scf::YieldOp, scf::ForOp>(op) || isIndex || (isa<LoadOp>(op)) ||
+            (ring && isa<PutOp>(op) && ring.getAhead()))
+          return WalkResult::advance();
+        op->emitOpError("is in role '") << role.op.getName() << "', which fills '" << ahead.getName()
+                                        << "' ahead of the task's events: it may load and put into such rings only";
+        return WalkResult::interrupt();
+      });
+      if (walked.wasInterrupted())
+        return failure();
+    }
+    return success();
+  }
+
+  /// Runs one task of all roles, each as far as the rings let it.
+  LogicalResult checkProgress() {
+    llvm::DenseMap<RingOp, int64_t> held;
+    std::vector<size_t> at(roles.size(), 0);
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (auto [r, role] : llvm::enumerate(roles))
+        for (; at[r] < role.steps.size(); ++at[r], moved = true) {
+          Step &step = role.steps[at[r]];
+          int64_t &tiles = held[step.ring];
+          if (step.isPut() ? tiles == (int64_t)step.ring.getStages() : tiles == 0)
+            break;
+          tiles += step.isPut() ? 1 : -1;
+        }
+    }
+    if (llvm::all_of(llvm::enumerate(roles), [&](auto r) { return at[r.index()] == r.value().steps.size(); }))
+      return success();
+    InFlightDiagnostic stuck = device.emitOpError("has roles that wait for each other");
+    for (auto [r, role] : llvm::enumerate(roles))
+      if (at[r] < role.steps.size()) {
+        Step &step = role.steps[at[r]];
+        stuck.attachNote(step.op->getLoc())
+            << "role '" << role.op.getName() << "' waits for " << (step.isPut() ? "room in" : "a tile of") << " '"
+            << step.ring.getName() << "' here, at its step " << at[r] + 1 << " of " << role.steps.size();
+      }
+    return stuck;
+  }
+
+  DeviceOp device;
+  std::vector<Role> roles;
+  SmallVector<RingOp> rings;
+  llvm::MapVector<Operation *, std::pair<Role *, Role *>> ends; // who fills a ring, who empties it
+  bool tooMany = false;
+};
+
+} // namespace
+
+bool hasRoles(DeviceOp device) { return !device.getBody().front().getOps<RoleOp>().empty(); }
+
+LogicalResult verifyRoles(DeviceOp device) { return Rules(device).check(); }
+
+LogicalResult verifyAhead(CallOp call, DeviceOp device) {
+  auto graph = call->getParentOfType<GraphOp>();
+  for (RoleOp role : device.getBody().front().getOps<RoleOp>()) {
+    bool isAhead =
+        role.walk([](PutOp put) { return ringOf(put).getAhead() ? WalkResult::interrupt() : WalkResult::advance(); })
+            .wasInterrupted();
+    if (!isAhead)
+      continue;
+    WalkResult walked = role.walk([&](LoadOp load) -> WalkResult {
+      for (Value memory : {Value(load.getMemory()), Value(load.getTable())}) {
+        if (!memory)
+          continue;
+        unsigned argument = cast<BlockArgument>(memory).getArgNumber();
+        auto passed = dyn_cast<BlockArgument>(call.getArgs()[argument]);
+        if (passed && passed.getOwner() == &graph.getBody().front() && graph.isImmutable(passed.getArgNumber()))
+          continue;
+        call.emitOpError("passes a memory that is not immutable as '")
+                .append(cast<StringAttr>(device.getArgNames()[argument]).getValue(), "' of '", call.getCallee(),
+                        "', whose role '", role.getName(), "' loads it ahead of the task's events")
+                .attachNote(load.getLoc())
+            << "it is loaded here";
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    if (walked.wasInterrupted())
+      return failure();
+  }
+  return success();
+}
+
+} // namespace evt::ir

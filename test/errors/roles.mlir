@@ -1,0 +1,240 @@
+// The rules of device functions with roles.
+// RUN: %evt-opt %s -split-input-file -verify-diagnostics
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  // expected-error @below {{'evt.ring' op has 0 stages, required at least 1}}
+  %r = evt.ring "tiles" stages(0) : !evt.ring<tensor<64xf32>>
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  // expected-error @below {{'evt.ring' op joins roles, of which there are none}}
+  %r = evt.ring "tiles" stages(2) : !evt.ring<tensor<64xf32>>
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %r = evt.ring "tiles" stages(2) : !evt.ring<tensor<64xf32>>
+  // expected-error @below {{'evt.get' op must be in a role}}
+  %t = evt.get %r : !evt.ring<tensor<64xf32>>
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  // expected-error @below {{'evt.load' op must be in a role: outside of them a device function has indices and constants only}}
+  %t = evt.load %x[%i] : memref<?xf32> -> tensor<64xf32>
+  evt.role "all" {
+    evt.store %t, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  // expected-error @below {{'evt.ring' op 'tiles' is filled by one role and emptied by another, but role 'all' does both}}
+  %r = evt.ring "tiles" stages(2) : !evt.ring<tensor<64xf32>>
+  evt.role "all" {
+    %t = evt.load %x[%i] : memref<?xf32> -> tensor<64xf32>
+    evt.put %t, %r : !evt.ring<tensor<64xf32>>
+    %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    evt.store %u, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  // expected-error @below {{'evt.ring' op 'tiles' is filled by one role and emptied by another, but role 'second' fills it beside 'first'}}
+  %r = evt.ring "tiles" stages(2) : !evt.ring<tensor<64xf32>>
+  evt.role "first" {
+    %t = evt.load %x[%i] : memref<?xf32> -> tensor<64xf32>
+    evt.put %t, %r : !evt.ring<tensor<64xf32>>
+  }
+  evt.role "second" {
+    %t = evt.load %x[%i] : memref<?xf32> -> tensor<64xf32>
+    evt.put %t, %r : !evt.ring<tensor<64xf32>>
+  }
+  evt.role "last" {
+    %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    %v = evt.get %r : !evt.ring<tensor<64xf32>>
+    evt.store %u, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  // expected-error @below {{'evt.ring' op 'tiles' is emptied by no role}}
+  %r = evt.ring "tiles" stages(2) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    %t = evt.load %x[%i] : memref<?xf32> -> tensor<64xf32>
+    evt.put %t, %r : !evt.ring<tensor<64xf32>>
+  }
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  // expected-error @below {{'evt.ring' op 'tiles' gets 3 tiles from 'loader' in a task, but 'last' takes out 1}}
+  %r = evt.ring "tiles" stages(4) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    scf.for %k = %c0 to %c3 step %c1 {
+      %t = evt.load %x[%k] : memref<?xf32> -> tensor<64xf32>
+      evt.put %t, %r : !evt.ring<tensor<64xf32>>
+    }
+  }
+  evt.role "last" {
+    %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    evt.store %u, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = evt.ring "tiles" stages(4) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    // expected-error @below {{'scf.for' op puts or gets tiles, so its bounds and its step must be constants}}
+    scf.for %k = %c0 to %i step %c1 {
+      %t = evt.load %x[%k] : memref<?xf32> -> tensor<64xf32>
+      evt.put %t, %r : !evt.ring<tensor<64xf32>>
+    }
+  }
+  evt.role "last" {
+    %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    evt.store %u, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %r = evt.ring "tiles" stages(2) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    %t = evt.load %x[%i] : memref<?xf32> -> tensor<64xf32>
+    // expected-error @below {{'evt.store' op is in role 'loader', but only the last one, 'last', may write}}
+    evt.store %t, %y[%i] : tensor<64xf32> -> memref<?xf32>
+    evt.put %t, %r : !evt.ring<tensor<64xf32>>
+  }
+  evt.role "last" {
+    %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    evt.store %u, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  // expected-error @below {{'evt.role' op 'idle' hands nothing over that reaches the last role, 'last': a task could end before it}}
+  evt.role "idle" {
+    %t = evt.load %x[%i] : memref<?xf32> -> tensor<64xf32>
+  }
+  evt.role "last" {
+    %u = arith.constant dense<0.0> : tensor<64xf32>
+    evt.store %u, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %r = evt.ring "tiles" stages(2) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    %t = evt.load %x[%i] : memref<?xf32> -> tensor<64xf32>
+    evt.put %t, %r : !evt.ring<tensor<64xf32>>
+    // expected-error @below {{'evt.load' op comes behind the last tile that role 'loader' hands over: a task could end before it}}
+    %late = evt.load %x[%i] : memref<?xf32> -> tensor<64xf32>
+  }
+  evt.role "last" {
+    %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    evt.store %u, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %r = evt.ring "tiles" stages(2) ahead : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    %t = evt.load %x[%i] : memref<?xf32> -> tensor<64xf32>
+    // expected-error @below {{'arith.addf' op is in role 'loader', which fills 'tiles' ahead of the task's events: it may load and put into such rings only}}
+    %s = arith.addf %t, %t : tensor<64xf32>
+    evt.put %s, %r : !evt.ring<tensor<64xf32>>
+  }
+  evt.role "last" {
+    %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    evt.store %u, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+// Two tiles of x, then one of z; the other role wants z first, and x has room for one. With two stages it is right.
+// expected-error @below {{'evt.device' op has roles that wait for each other}}
+evt.device @d(%x: memref<?xf32>, %z: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %rx = evt.ring "x" stages(1) : !evt.ring<tensor<64xf32>>
+  %rz = evt.ring "z" stages(1) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    %a = evt.load %x[%i] : memref<?xf32> -> tensor<64xf32>
+    evt.put %a, %rx : !evt.ring<tensor<64xf32>>
+    // expected-note @below {{role 'loader' waits for room in 'x' here, at its step 2 of 3}}
+    evt.put %a, %rx : !evt.ring<tensor<64xf32>>
+    %b = evt.load %z[%i] : memref<?xf32> -> tensor<64xf32>
+    evt.put %b, %rz : !evt.ring<tensor<64xf32>>
+  }
+  evt.role "last" {
+    // expected-note @below {{role 'last' waits for a tile of 'z' here, at its step 1 of 3}}
+    %b = evt.get %rz : !evt.ring<tensor<64xf32>>
+    %a = evt.get %rx : !evt.ring<tensor<64xf32>>
+    %c = evt.get %rx : !evt.ring<tensor<64xf32>>
+    evt.store %a, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %z: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %rx = evt.ring "x" stages(2) : !evt.ring<tensor<64xf32>>
+  %rz = evt.ring "z" stages(1) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    %a = evt.load %x[%i] : memref<?xf32> -> tensor<64xf32>
+    evt.put %a, %rx : !evt.ring<tensor<64xf32>>
+    evt.put %a, %rx : !evt.ring<tensor<64xf32>>
+    %b = evt.load %z[%i] : memref<?xf32> -> tensor<64xf32>
+    evt.put %b, %rz : !evt.ring<tensor<64xf32>>
+  }
+  evt.role "last" {
+    %b = evt.get %rz : !evt.ring<tensor<64xf32>>
+    %a = evt.get %rx : !evt.ring<tensor<64xf32>>
+    %c = evt.get %rx : !evt.ring<tensor<64xf32>>
+    evt.store %a, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %r = evt.ring "tiles" stages(2) ahead : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    // expected-note @below {{it is loaded here}}
+    %t = evt.load %x[%i] : memref<?xf32> -> tensor<64xf32>
+    evt.put %t, %r : !evt.ring<tensor<64xf32>>
+  }
+  evt.role "last" {
+    %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    evt.store %u, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+evt.graph @g(%x: memref<?xf32>, %y: memref<?xf32>) {
+  %n = evt.symbol "n" (%x[0], %y[0]) : memref<?xf32>, memref<?xf32>
+  // expected-error @below {{'evt.call' op passes a memory that is not immutable as 'x' of 'd', whose role 'loader' loads it ahead of the task's events}}
+  evt.call @d(%x, %y) grid(%n) : (memref<?xf32>, memref<?xf32>)
+}

@@ -16,8 +16,8 @@
 //     the interval from a to b shrinks in each step and the induction ends.
 //
 // A chain inside one iteration of a repeat stays there: edges go forward in program order, whose timestamps begin with
-// the iteration. So pairs of one iteration are asked of the edges of one iteration alone, which are few and have no
-// cycles through other calls.
+// the iteration. So pairs of one iteration are asked of the edges of one iteration alone: chains of them are short, and
+// go round through other calls only where repeats are nested.
 //
 // What data decides: a notify whose element is read from memory is an edge only to tasks that wait for every element it
 // could mean; a wait whose element is read from memory proves nothing; a task of a ragged call, which may not exist,

@@ -76,7 +76,11 @@ void emitEntry(const std::string &refusal, const std::string &entry, bool roles,
 
 } // namespace
 
+bool ScheduleFacts::wants(StringRef schedule) const { return wanted.empty() || llvm::is_contained(wanted, schedule); }
+
 std::string ScheduleFacts::dynamicRefusal() const {
+  if (!wants("dynamic"))
+    return notWanted;
   for (auto &call : triggers)
     for (auto &t : call)
       if (!t.refusal.empty())
@@ -453,7 +457,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
              tiles, ") == ", made.sharedBytes, ");");
     for (auto [name, constant] :
          {std::pair("static", "EVT_STATIC"), {"ticket", "EVT_TICKET"}, {"dynamic", "EVT_DYNAMIC"}}) {
-      if (StringRef(name) == "dynamic" && !hasDynamic)
+      if (!facts.wants(name) || (StringRef(name) == "dynamic" && !hasDynamic))
         continue;
       out.line("extern \"C\" __global__ void __launch_bounds__(", threads, ", 1) ", defaultEntry, "_", name,
                made.suffix, "(const __grid_constant__ Launch launch) {");

@@ -18,10 +18,15 @@ struct ScheduleFacts {
   std::vector<std::vector<bool>> apart; // of two calls: no launch has tasks of both
   std::vector<std::string> obligations; // by name, for the manifest
   bool verified = false;                // obligations are all that is not proved
+  std::vector<std::string> wanted;      // schedules the kernel is to have; none named: all
 
-  /// Why the dynamic schedule is impossible; empty if it is not.
+  bool wants(llvm::StringRef schedule) const;
+  /// Why there is no dynamic schedule; empty if there is.
   std::string dynamicRefusal() const;
 };
+
+/// Why a schedule is not there that is not wanted.
+inline constexpr const char *notWanted = "it was left out when the program was compiled";
 
 /// What the names of a kernel's entry points start with, unless its manifest has an `entry`.
 inline constexpr const char *defaultEntry = "evt_kernel";

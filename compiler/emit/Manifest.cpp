@@ -225,10 +225,12 @@ nlohmann::ordered_json emitManifest(const GraphCode &graph, const ScheduleFacts 
                                 {"call", k},
                                 {"bytes", json::array({"*", 4, tasks[k]})},
                                 {"zero", true}});
-  m["schedules"]["static"] = {{"supported", true}};
-  m["schedules"]["ticket"] = {{"supported", true}};
-  m["schedules"]["dynamic"] =
-      refusal.empty() ? json{{"supported", true}} : json{{"supported", false}, {"why", refusal}};
+  auto support = [](const std::string &why) {
+    return why.empty() ? json{{"supported", true}} : json{{"supported", false}, {"why", why}};
+  };
+  m["schedules"]["static"] = support(facts.wants("static") ? "" : notWanted);
+  m["schedules"]["ticket"] = support(facts.wants("ticket") ? "" : notWanted);
+  m["schedules"]["dynamic"] = support(refusal);
   m["queue_bound"] = total;
   m["obligations"] = facts.obligations;
   return m;

@@ -41,14 +41,7 @@ public:
     if (waits)
       out.line("return true;");
     out.line("}");
-    int64_t limit = isCuda() ? cudaTileBytesLimit : cpuTileBytesLimit;
-    if (!failed && mostBytes > limit) {
-      device.emitOpError("needs ") << mostBytes << " bytes of tiles at once but a "
-                                   << (isCuda() ? "block's shared memory" : "worker") << " has " << limit
-                                   << ": use smaller tiles";
-      failed = true;
-    }
-    return failed ? DeviceCode{} : DeviceCode{out.take(), mostBytes};
+    return finished();
   }
 
   /// CPU: one role as a function.
@@ -59,7 +52,7 @@ public:
     emitBlock(device.getBody().front());
     emitBlock(role.getBody().front());
     out.line("}");
-    return failed ? DeviceCode{} : DeviceCode{out.take(), mostBytes};
+    return finished();
   }
 
   /// CPU: what all roles but the last read, told to the observer.
@@ -96,6 +89,18 @@ public:
   }
 
 private:
+  /// What was emitted, if there is room for its tiles.
+  DeviceCode finished() {
+    int64_t limit = isCuda() ? cudaTileBytesLimit : cpuTileBytesLimit;
+    if (!failed && mostBytes > limit) {
+      device.emitOpError("needs ") << mostBytes << " bytes of tiles at once but a "
+                                   << (isCuda() ? "block's shared memory" : "worker") << " has " << limit
+                                   << ": use smaller tiles";
+      failed = true;
+    }
+    return failed ? DeviceCode{} : DeviceCode{out.take(), mostBytes};
+  }
+
   std::string parameters() {
     std::string params = "evt::Worker &w";
     for (auto [i, arg] : llvm::enumerate(device.getBody().getArguments())) {

@@ -167,7 +167,7 @@ private:
                                         << "', may write";
         return WalkResult::interrupt();
       });
-      if (writes.wasInterrupted())
+      if (writes.wasInterrupted() || failed(checkReads(role)))
         return failure();
       if (!leadsTo(role, last))
         return role.op.emitOpError("'") << role.op.getName() << "' hands nothing over that reaches the last role, '"
@@ -190,6 +190,23 @@ private:
       }
     }
     return success();
+  }
+
+  /// What a role before the last reads is told to observers by the last one, which has indices and no tiles of it.
+  static LogicalResult checkReads(Role &role) {
+    WalkResult walked = role.op.walk([&](Operation *op) -> WalkResult {
+      auto isTile = [](Type t) { return isa<RankedTensorType>(t); };
+      bool reads = readsMemory(op) && !isa<LoadOp, ReadOp>(op);
+      bool looks = op->getNumRegions() == 0 && op->getNumResults() > 0 && llvm::any_of(op->getOperandTypes(), isTile) &&
+                   llvm::none_of(op->getResultTypes(), isTile);
+      if (!reads && !looks)
+        return WalkResult::advance();
+      op->emitOpError("is in role '") << role.op.getName() << "': roles before the last "
+                                      << (reads ? "read memory by evt.load and evt.read alone"
+                                                : "take no indices or numbers out of tiles");
+      return WalkResult::interrupt();
+    });
+    return failure(walked.wasInterrupted());
   }
 
   bool leadsTo(const Role &from, const Role &to) {

@@ -217,6 +217,7 @@ ir::GraphOp findGraph(ModuleOp module, const std::string &name) {
 //   one
 
 LogicalResult check(Program &program, const Options &options) {
+  program.facts.wanted = options.schedules;
   if (options.roles && failed(timed(options, "split roles", [&] {
         roles::splitRoles(*program.module);
         return verify(*program.module);

@@ -16,10 +16,11 @@
 namespace evt::pipeline {
 
 struct Options {
-  std::string graph;  // which graph of the module; empty: the only one
-  ProofLimits proof;  // how hard to try before "not proved"
-  bool verify = true; // off: the program is trusted as it is
-  bool roles = false; // device functions with products are split into roles first
+  std::string graph;                  // which graph of the module; empty: the only one
+  ProofLimits proof;                  // how hard to try before "not proved"
+  bool verify = true;                 // off: the program is trusted as it is
+  bool roles = false;                 // device functions with products are split into roles first
+  std::vector<std::string> schedules; // that the artifact is to hold; none named: all
   emit::Target target = emit::Target::cpu;
   HostCompiler host;
   CudaCompiler cuda;

@@ -20,12 +20,16 @@ namespace evt::roles {
 
 namespace {
 
-/// What every role can compute for itself, and stays outside of them.
+/// What every role can compute for itself, and stays outside of them: constants, and indices that hang on nothing but
+/// arguments, coordinates and loops.
 bool isShared(Operation *op) {
-  return op->hasTrait<OpTrait::ConstantLike>() ||
-         (isMemoryEffectFree(op) && op->getNumRegions() == 0 && op->getNumResults() > 0 &&
-          llvm::all_of(op->getResultTypes(), [](Type t) { return t.isIndex(); }) &&
-          llvm::none_of(op->getOperandTypes(), [](Type t) { return isa<RankedTensorType>(t); }));
+  if (op->hasTrait<OpTrait::ConstantLike>())
+    return true;
+  return isMemoryEffectFree(op) && op->getNumRegions() == 0 && op->getNumResults() > 0 &&
+         llvm::all_of(op->getResultTypes(), [](Type t) { return t.isIndex(); }) &&
+         llvm::all_of(op->getOperands(), [](Value v) {
+           return !isa<RankedTensorType>(v.getType()) && (!v.getDefiningOp() || isShared(v.getDefiningOp()));
+         });
 }
 
 class Splitter {
@@ -98,6 +102,15 @@ private:
         continue;
       (isImmutable(memory.getArgNumber()) ? ahead : rows).push_back(load);
     }
+    bool looksIntoTiles =
+        loop.walk([](Operation *op) {
+              bool reads = isa<tensor::ExtractOp>(op) ||
+                           (!isMemoryEffectFree(op) && op->getNumRegions() == 0 && !isa<ir::LoadOp, ir::ReadOp>(op));
+              return reads ? WalkResult::interrupt() : WalkResult::advance();
+            })
+            .wasInterrupted();
+    if (looksIntoTiles)
+      return no("its loop reads memory otherwise than by loads whose places are indices");
     if (ahead.empty() && rows.empty())
       return no("its loop loads nothing whose place is known beforehand");
     return true;
@@ -108,7 +121,7 @@ private:
     Operation *op = v.getDefiningOp();
     if (!op || isShared(op) || made.contains(op))
       return true;
-    if (!isMemoryEffectFree(op) || isa<scf::ForOp>(op) ||
+    if (!isMemoryEffectFree(op) || isa<scf::ForOp, tensor::ExtractOp>(op) ||
         !llvm::all_of(op->getOperands(), [&](Value o) { return gather(o); }))
       return false;
     made.insert(op);

@@ -177,6 +177,44 @@ evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
 
 // -----
 
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %r = evt.ring "tiles" stages(2) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    %where = arith.constant dense<[3, 5]> : tensor<2xi32>
+    // expected-error @below {{'tensor.extract' op is in role 'loader': roles before the last take no indices or numbers out of tiles}}
+    %at = tensor.extract %where[%c0] : tensor<2xi32>
+    %from = arith.index_cast %at : i32 to index
+    %t = evt.load %x[%from] : memref<?xf32> -> tensor<64xf32>
+    evt.put %t, %r : !evt.ring<tensor<64xf32>>
+  }
+  evt.role "last" {
+    %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    evt.store %u, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+evt.device @d(%k: memref<?x2x?x64xbf16>, %pages: memref<?x?xi32>, %y: memref<?x64xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %q = arith.constant dense<1.0> : tensor<4x64xbf16>
+  %s = arith.constant dense<1.0> : tensor<4xf32>
+  %r = evt.ring "sums" stages(2) : !evt.ring<tensor<4x64xf32>>
+  evt.role "compute" {
+    // expected-error @below {{'evt.attend' op is in role 'compute': roles before the last read memory by evt.load and evt.read alone}}
+    %m, %l, %a = evt.attend %q scaled %s over %k, %k[%i, %i, %pages[%i]] from %i to %i pages of 16
+      : tensor<4x64xbf16>, memref<?x2x?x64xbf16>, memref<?x?xi32> -> tensor<4x64xf32>
+    evt.put %a, %r : !evt.ring<tensor<4x64xf32>>
+  }
+  evt.role "last" {
+    %u = evt.get %r : !evt.ring<tensor<4x64xf32>>
+    evt.store %u, %y[%c0, %c0] : tensor<4x64xf32> -> memref<?x64xf32>
+  }
+}
+
+// -----
+
 // Two tiles of x, then one of z; the other role wants z first, and x has room for one. With two stages it is right.
 // expected-error @below {{'evt.device' op has roles that wait for each other}}
 evt.device @d(%x: memref<?xf32>, %z: memref<?xf32>, %y: memref<?xf32>) grid(%i) {

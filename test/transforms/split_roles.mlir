@@ -56,6 +56,32 @@ evt.device @product(%x: memref<?x512xbf16>, %w: memref<1024x512xbf16>, %y: memre
   evt.store %new, %y[%row, %column] : tensor<8x8xf32> -> memref<?x1024xf32>
 }
 
+// What hangs on a table is read where it is used, in the epilogue.
+// CHECK-LABEL: evt.device @placed
+// CHECK: evt.role "compute"
+// CHECK: evt.role "epilogue" {
+// CHECK: %[[SLOT:.*]] = evt.read %slots[%i]
+// CHECK: %[[AT:.*]] = affine.apply {{.*}}(%[[SLOT]])
+// CHECK: evt.store {{.*}}%y[%[[AT]], {{.*}}]
+evt.device @placed(%x: memref<?x512xbf16>, %w: memref<1024x512xbf16>, %y: memref<?x1024xf32>, %slots: memref<?xi32>) grid(%i, %j) {
+  %c0 = arith.constant 0 : index
+  %c256 = arith.constant 256 : index
+  %c512 = arith.constant 512 : index
+  %slot = evt.read %slots[%i] : memref<?xi32>
+  %at = affine.apply affine_map<(d0) -> (d0 * 8)>(%slot)
+  %zero = arith.constant dense<0.0> : tensor<8x8xf32>
+  %acc = scf.for %k = %c0 to %c512 step %c256 iter_args(%in = %zero) -> (tensor<8x8xf32>) {
+    %a16 = evt.load %x[%i, %k] : memref<?x512xbf16> -> tensor<8x256xbf16>
+    %b16 = evt.load %w[%j, %k] : memref<1024x512xbf16> -> tensor<8x256xbf16>
+    %a = arith.extf %a16 : tensor<8x256xbf16> to tensor<8x256xf32>
+    %b = arith.extf %b16 : tensor<8x256xbf16> to tensor<8x256xf32>
+    %out = linalg.matmul_transpose_b ins(%a, %b : tensor<8x256xf32>, tensor<8x256xf32>)
+        outs(%in : tensor<8x8xf32>) -> tensor<8x8xf32>
+    scf.yield %out : tensor<8x8xf32>
+  }
+  evt.store %acc, %y[%at, %j] : tensor<8x8xf32> -> memref<?x1024xf32>
+}
+
 // A loop whose length is known only at run time is left alone, and so is what it is called with otherwise.
 // CHECK-LABEL: evt.device @long
 // CHECK-NOT: evt.role
@@ -76,10 +102,11 @@ evt.device @long(%x: memref<?x?xf32>, %y: memref<?x?xf32>) grid(%i) {
 
 // CHECK-LABEL: evt.graph @g
 evt.graph @g(%x: memref<?x512xbf16>, %w: memref<1024x512xbf16> {evt.immutable}, %y: memref<?x1024xf32>,
-             %z: memref<?x?xf32>, %o: memref<?x?xf32>) {
+             %z: memref<?x?xf32>, %o: memref<?x?xf32>, %slots: memref<?xi32> {evt.immutable}) {
   %n = evt.symbol "n" (%x[0], %y[0]) : memref<?x512xbf16>, memref<?x1024xf32>
   %c128 = arith.constant 128 : index
   %c1 = arith.constant 1 : index
   evt.call @product(%x, %w, %y) grid(%n, %c128) : (memref<?x512xbf16>, memref<1024x512xbf16>, memref<?x1024xf32>)
+  evt.call @placed(%x, %w, %y, %slots) grid(%n, %c128) : (memref<?x512xbf16>, memref<1024x512xbf16>, memref<?x1024xf32>, memref<?xi32>)
   evt.call @long(%z, %o) grid(%c1) : (memref<?x?xf32>, memref<?x?xf32>)
 }

@@ -44,6 +44,12 @@ void addCompileOptions(CLI::App *command, CompileOptions &options) {
                 "a GPU architecture, for --target cuda; may be repeated, one cubin each [sm_90a]")
       ->type_name("ARCH");
   addRepeatable(command, "--nvccflag", options.nvccFlags, "one more flag for nvcc; may be repeated")->type_name("FLAG");
+  addRepeatable(
+      command, "--only-schedule", options.schedules,
+      "a schedule that the artifact holds: static, ticket or dynamic; may be repeated [all]. On CUDA each is a kernel "
+      "of its own, and takes its time to compile")
+      ->check(CLI::IsMember({"static", "ticket", "dynamic"}))
+      ->type_name("NAME");
   command->add_flag(
       "--roles", options.roles,
       "on the CPU, run products as a GPU does: loading, computing and ending a task are roles of a worker, "

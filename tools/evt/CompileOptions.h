@@ -20,6 +20,7 @@ struct CompileOptions {
   std::string nvcc = "nvcc";
   std::vector<std::string> architectures; // of CUDA; empty: sm_90a
   std::vector<std::string> nvccFlags;
+  std::vector<std::string> schedules; // that the artifact holds; empty: all
   bool verify = true;
   bool roles = false; // of the CPU: products are split into roles
   /// Of a model's step: the most of each, the positions of a page of the cache, and whether events are coarse.
@@ -33,7 +34,7 @@ struct CompileOptions {
 void addGraphOption(CLI::App *command, CompileOptions &options);
 /// --max-tokens, --max-requests, --max-context, --page-size
 void addStepOptions(CLI::App *command, CompileOptions &options);
-/// --graph, --target, --cxx, --march, --cxxflag, --nvcc, --arch, --nvccflag, --roles, --no-verify
+/// --graph, --target, --cxx, --march, --cxxflag, --nvcc, --arch, --nvccflag, --only-schedule, --roles, --no-verify
 void addCompileOptions(CLI::App *command, CompileOptions &options);
 
 } // namespace evt::tool

@@ -71,6 +71,7 @@ public:
     if (options.roles && options.target == "cuda")
       throw Failure(ExitCode::wrongInput, "--roles is for --target cpu: on a GPU products have roles anyway");
     pass.roles = options.roles;
+    pass.schedules = options.schedules;
     pass.host.program = options.cxx;
     pass.host.march = options.march;
     pass.host.extraFlags = options.cxxFlags;

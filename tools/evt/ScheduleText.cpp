@@ -106,7 +106,10 @@ std::string scheduleText(const emit::GraphCode &graph, const Json &manifest, con
                      counted(manifest["calls"].size(), "call") + ", " + counted(manifest["events"].size(), "event") +
                      "\n";
   std::string refusal = facts.dynamicRefusal();
-  text += "  static   supported\n  ticket   supported\n  dynamic  ";
+  for (const char *name : {"static", "ticket"})
+    text += std::string("  ") + name + "   " +
+            (facts.wants(name) ? "supported" : std::string("not supported: ") + emit::notWanted) + "\n";
+  text += "  dynamic  ";
   text += refusal.empty() ? "supported; queue of at most " + size(manifest["queue_bound"]) + " tasks\n"
                           : "not supported: " + refusal + "\n";
   for (unsigned k = 0; k < manifest["calls"].size(); ++k)

@@ -431,6 +431,8 @@ OrderProver::Answer OrderProver::prove(const Dependence &dependence, const Proof
   Answer answer{parts.across, false};
   if (!part.relation.is_empty())
     answer = proveHere(part, limits);
+  if (parts.inside && !answer.unproved.is_empty()) // an induction may go through pairs of one iteration
+    return proveHere(dependence, limits);
   if (parts.inside) {
     part.relation = *parts.inside;
     Answer within = insideIterations().proveHere(part, limits);

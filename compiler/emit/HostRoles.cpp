@@ -102,7 +102,7 @@ std::string lastRole(const GraphCode &graph, unsigned k, const std::string &args
   std::string name = call.getCallee().str();
   return "{ Roles &roles = *static_cast<Roles *>(w.roles); roles.say_begun(); if (w.hooks) [[unlikely]] report_" +
          name + "(w" + args + "); role_" + name + "_" + std::to_string(rolesOf(ir::calleeOf(call)).size() - 1) +
-         "(roles.rings, w" + args + "); roles.leave(); }";
+         "(roles.rings, w" + args + "); if (w.aborted()) return false; roles.leave(); }";
 }
 
 void emitRoleTask(const GraphCode &graph, unsigned k, const std::string &groups, CodeWriter &out) {

@@ -55,14 +55,23 @@ public:
     return finished();
   }
 
-  /// CPU: what all roles but the last read, told to the observer.
+  /// CPU: what all roles but the last read, told to the observer. Empty after a diagnostic.
   std::string emitReports() {
-    out.line("[[gnu::cold]] EVT_FN void report_", device.getSymName().str(), "(", parameters(), ") {");
-    reportBlock(device.getBody().front());
     auto roles = llvm::to_vector(device.getBody().front().getOps<ir::RoleOp>());
+    llvm::SmallPtrSet<Operation *, 32> places; // what says where they read
     for (ir::RoleOp role : ArrayRef(roles).drop_back())
-      reportBlock(role.getBody().front());
+      role.walk([&](Operation *op) {
+        if (isa<ir::LoadOp, ir::ReadOp, scf::ForOp>(op))
+          for (Value operand : op->getOperands())
+            addPlace(operand, places);
+      });
+    out.line("[[gnu::cold]] EVT_FN void report_", device.getSymName().str(), "(", parameters(), ") {");
+    reportBlock(device.getBody().front(), places);
+    for (ir::RoleOp role : ArrayRef(roles).drop_back())
+      reportBlock(role.getBody().front(), places);
     out.line("}");
+    if (failed)
+      device.emitOpError("has a role that reads where an observer cannot be told of");
     return failed ? "" : out.take();
   }
 
@@ -114,19 +123,26 @@ private:
     return params;
   }
 
-  /// Index arithmetic, loops, and loads as declared reads.
-  void reportBlock(Block &block) {
+  /// A scalar and what it is computed from.
+  static void addPlace(Value v, llvm::SmallPtrSetImpl<Operation *> &places) {
+    Operation *op = v.getDefiningOp();
+    if (!op || isa<ShapedType>(v.getType()) || !places.insert(op).second)
+      return;
+    for (Value operand : op->getOperands())
+      addPlace(operand, places);
+  }
+
+  /// Loops, loads as declared reads, and what says where they are.
+  void reportBlock(Block &block, const llvm::SmallPtrSetImpl<Operation *> &places) {
     for (Operation &op : block)
       if (auto load = dyn_cast<ir::LoadOp>(op)) {
         emitDeclared(load, "false");
       } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
         openLoop(loop);
-        reportBlock(*loop.getBody());
+        reportBlock(*loop.getBody(), places);
         out.line("}");
-      } else if (isIndexWork(&op) && !isa<arith::ConstantOp>(op)) {
+      } else if (isa<ir::ReadOp>(op) || (places.contains(&op) && !isa<arith::ConstantOp>(op))) {
         emitScalar(&op);
-      } else if (auto read = dyn_cast<ir::ReadOp>(op)) {
-        emitScalar(read);
       }
   }
 
@@ -597,8 +613,8 @@ DeviceCode emitDevice(ir::DeviceOp device, Target target, llvm::function_ref<boo
       all.text += one.text;
       all.tileBytes = std::max(all.tileBytes, one.tileBytes);
     }
-    all.text += TileCode(device, target, isImmutable, false).emitReports();
-    return all;
+    std::string reports = TileCode(device, target, isImmutable, false).emitReports();
+    return reports.empty() ? DeviceCode{} : DeviceCode{all.text + reports, all.tileBytes};
   }
   DeviceCode code = TileCode(device, target, isImmutable, feedsStages).emit();
   if (target == Target::cuda && !code.text.empty())

@@ -28,7 +28,7 @@ struct DeviceCode {
 DeviceCode emitDevice(ir::DeviceOp device, Target target, llvm::function_ref<bool(unsigned)> isImmutable,
                       bool feedsStages);
 
-/// CPU: of a function with roles, a function `EVT_FN void role_NAME_R(evt::Worker &w, RoleRings &rings, ARGS...,
+/// CPU: of a function with roles, a function `EVT_FN void role_NAME_R(RoleRings &rings, evt::Worker &w, ARGS...,
 /// COORDS...)` for each role R is emitted instead of `body_NAME`, and `report_NAME(evt::Worker &w, ARGS...,
 /// COORDS...)`, which tells the observer what all but the last read. The name of a ring among the kernel's `rings`.
 std::string ringName(ir::RingOp ring);

@@ -56,9 +56,9 @@ def RoleOp : Evt_Op<"role", [HasParent<"DeviceOp">, SingleBlockImplicitTerminato
     - the roles come to the end of a task with rings of the sizes they have. Roles that only wait for rings come equally far whoever
       runs first, so that one order of running them decides it; and since a task leaves rings empty, what holds for one task holds for
       any number of them, also where a role is ahead;
-    - only the last role stores; every other one hands something over after its last load, on a way of rings that ends in the last
-      role. So all reads and writes of a task are over when it notifies. Roles before the last read memory by `evt.load` and
-      `evt.read` alone, at places that hang on no tile;
+    - only the last role writes, behind the last tile that it takes out, and every other role hands something over behind its last
+      load that reaches the last role. So all reads of other roles come before all writes, and all of a task is over when it
+      notifies. Roles before the last read memory by `evt.load` and `evt.read` alone, at places that hang on no tile;
     - a role that fills a ring with `ahead` loads, and does nothing else: it does not wait for the task's events. What it
       loads must be immutable wherever the function is called.
 

@@ -4,7 +4,6 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -30,9 +29,16 @@ struct Step {
   bool isPut() const { return isa<PutOp>(op); }
 };
 
+/// A memory access, and how many steps of its role come before it.
+struct Place {
+  Operation *op = nullptr;
+  size_t steps = 0;
+};
+
 struct Role {
   RoleOp op;
   std::vector<Step> steps; // of one task, in order
+  Place lastRead, firstWrite;
 };
 
 RingOp ringOf(Operation *op) {
@@ -60,7 +66,7 @@ public:
   LogicalResult check() {
     for (Operation &op : device.getBody().front())
       if (auto role = dyn_cast<RoleOp>(op))
-        roles.push_back({role, {}});
+        roles.emplace_back().op = role;
       else if (auto ring = dyn_cast<RingOp>(op))
         rings.push_back(ring);
     WalkResult outside = device.getBody().walk([&](Operation *op) -> WalkResult {
@@ -76,10 +82,12 @@ public:
     if (failed(checkOutside()))
       return failure();
     for (Role &role : roles) {
-      tooMany = false;
-      if (failed(follow(role.op.getBody().front(), role.steps)))
+      if (role.op.getBody().getNumArguments() != 0)
+        return role.op.emitOpError("takes no arguments, found ") << role.op.getBody().getNumArguments();
+      rounds = 0;
+      if (failed(follow(role.op.getBody().front(), role)))
         return failure();
-      if (tooMany)
+      if (rounds > mostSteps)
         return role.op.emitOpError("puts and gets more than ") << mostSteps << " tiles in a task";
     }
     for (RingOp ring : rings)
@@ -100,24 +108,35 @@ private:
     return success();
   }
 
-  LogicalResult follow(Block &block, std::vector<Step> &steps) {
+  /// Notes what a role does in a task, in order.
+  LogicalResult follow(Block &block, Role &role) {
     for (Operation &op : block) {
       if (RingOp ring = ringOf(&op)) {
-        tooMany |= steps.size() == mostSteps;
-        if (!tooMany)
-          steps.push_back({&op, ring});
+        if (++rounds <= mostSteps)
+          role.steps.push_back({&op, ring});
         continue;
       }
       auto loop = dyn_cast<scf::ForOp>(op);
-      if (!loop || !usesRings(loop))
+      if (!loop || !usesRings(loop)) {
+        op.walk([&](Operation *inner) {
+          if (readsMemory(inner))
+            role.lastRead = {inner, role.steps.size()};
+          if (!role.firstWrite.op && !memoriesWritten(inner).empty())
+            role.firstWrite = {inner, role.steps.size()};
+        });
         continue;
+      }
       auto lower = constantOf(loop.getLowerBound()), upper = constantOf(loop.getUpperBound()),
            by = constantOf(loop.getStep());
       if (!lower || !upper || !by || *by < 1)
         return loop.emitOpError("puts or gets tiles, so its bounds and its step must be constants");
-      for (int64_t i = *lower; i < *upper && !tooMany; i += *by)
-        if (failed(follow(*loop.getBody(), steps)))
+      for (int64_t i = *lower; i < *upper && ++rounds <= mostSteps;) {
+        if (failed(follow(*loop.getBody(), role)))
           return failure();
+        if (*upper - i <= *by)
+          break;
+        i += *by;
+      }
     }
     return success();
   }
@@ -169,27 +188,53 @@ private:
       });
       if (writes.wasInterrupted() || failed(checkReads(role)))
         return failure();
-      if (!leadsTo(role, last))
-        return role.op.emitOpError("'") << role.op.getName() << "' hands nothing over that reaches the last role, '"
-                                        << last.op.getName() << "': a task could end before it";
-      // Of the outermost operations of the role: the last that puts ends after every read.
-      bool putsLater = false;
-      for (Operation &op : llvm::reverse(role.op.getBody().front())) {
-        putsLater |= op.walk([](PutOp) { return WalkResult::interrupt(); }).wasInterrupted();
-        if (putsLater)
-          break;
-        WalkResult reads = op.walk([&](Operation *inner) -> WalkResult {
-          if (!readsMemory(inner))
-            return WalkResult::advance();
-          inner->emitOpError("comes behind the last tile that role '")
-              << role.op.getName() << "' hands over: a task could end before it";
-          return WalkResult::interrupt();
-        });
-        if (reads.wasInterrupted())
-          return failure();
+      if (role.lastRead.op && !isKnownToLast(role))
+        return role.lastRead.op->emitOpError("is in role '")
+               << role.op.getName() << "', which hands nothing over behind it that reaches the last role, '"
+               << last.op.getName() << "': a task could end before it";
+    }
+    // So all that others read has been read when the last role has its last tile.
+    for (size_t i = last.steps.size(); last.firstWrite.op && i-- > last.firstWrite.steps;)
+      if (!last.steps[i].isPut())
+        return last.firstWrite.op->emitOpError("comes before the last tile that role '")
+               << last.op.getName() << "' takes out: another role could still read what it writes";
+    return success();
+  }
+
+  /// Whether the last role takes out a tile that was put in, by a role or by one that had such a tile from it, behind
+  /// all that the role reads.
+  bool isKnownToLast(Role &reader) {
+    // The n-th tile put into a ring is the n-th taken out of it: where its get is among the steps of its role.
+    llvm::DenseMap<Operation *, std::vector<size_t>> gets;
+    for (Role &role : roles)
+      for (auto [i, step] : llvm::enumerate(role.steps))
+        if (!step.isPut())
+          gets[step.ring].push_back(i);
+    llvm::DenseMap<Role *, size_t> known; // from which step on a role knows that all was read
+    known[&reader] = reader.lastRead.steps;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (Role &role : roles) {
+        auto from = known.find(&role);
+        if (from == known.end())
+          continue;
+        const size_t since = from->second;
+        llvm::DenseMap<Operation *, size_t> puts;
+        for (auto [i, step] : llvm::enumerate(role.steps)) {
+          if (!step.isPut())
+            continue;
+          const size_t number = puts[step.ring]++;
+          if (i < since)
+            continue;
+          Role *to = ends[step.ring].second;
+          const size_t at = gets[step.ring][number] + 1;
+          auto [slot, isNew] = known.try_emplace(to, at);
+          changed |= isNew || at < slot->second;
+          slot->second = std::min(slot->second, at);
+        }
       }
     }
-    return success();
+    return known.contains(&roles.back());
   }
 
   /// What a role before the last reads is told to observers by the last one, which has indices and no tiles of it.
@@ -199,24 +244,16 @@ private:
       bool reads = readsMemory(op) && !isa<LoadOp, ReadOp>(op);
       bool looks = op->getNumRegions() == 0 && op->getNumResults() > 0 && llvm::any_of(op->getOperandTypes(), isTile) &&
                    llvm::none_of(op->getResultTypes(), isTile);
-      if (!reads && !looks)
+      bool carries = isa<scf::ForOp>(op) && !llvm::all_of(op->getResultTypes(), isTile);
+      if (!reads && !looks && !carries)
         return WalkResult::advance();
       op->emitOpError("is in role '") << role.op.getName() << "': roles before the last "
-                                      << (reads ? "read memory by evt.load and evt.read alone"
-                                                : "take no indices or numbers out of tiles");
+                                      << (reads   ? "read memory by evt.load and evt.read alone"
+                                          : looks ? "take no indices or numbers out of tiles"
+                                                  : "carry nothing but tiles through loops");
       return WalkResult::interrupt();
     });
     return failure(walked.wasInterrupted());
-  }
-
-  bool leadsTo(const Role &from, const Role &to) {
-    llvm::SetVector<const Role *> reached;
-    reached.insert(&from);
-    for (size_t i = 0; i < reached.size(); ++i)
-      for (auto &[ring, pair] : ends)
-        if (pair.first == reached[i])
-          reached.insert(pair.second);
-    return reached.contains(&to);
   }
 
   /// Who fills a ring that is ahead waits for nothing but room.
@@ -276,7 +313,7 @@ private:
   std::vector<Role> roles;
   SmallVector<RingOp> rings;
   llvm::MapVector<Operation *, std::pair<Role *, Role *>> ends; // who fills a ring, who empties it
-  bool tooMany = false;
+  size_t rounds = 0;                                            // steps and iterations that were followed
 };
 
 } // namespace
@@ -297,7 +334,12 @@ LogicalResult verifyAhead(CallOp call, DeviceOp device) {
       for (Value memory : {Value(load.getMemory()), Value(load.getTable())}) {
         if (!memory)
           continue;
-        unsigned argument = cast<BlockArgument>(memory).getArgNumber();
+        auto own = dyn_cast<BlockArgument>(memory);
+        if (!own || own.getOwner() != &device.getBody().front()) {
+          load.emitOpError("is ahead of the task's events: its memory must be an argument of the device function");
+          return WalkResult::interrupt();
+        }
+        unsigned argument = own.getArgNumber();
         auto passed = dyn_cast<BlockArgument>(call.getArgs()[argument]);
         if (passed && passed.getOwner() == &graph.getBody().front() && graph.isImmutable(passed.getArgNumber()))
           continue;

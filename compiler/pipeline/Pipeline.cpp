@@ -203,9 +203,8 @@ ir::GraphOp findGraph(ModuleOp module, const std::string &name) {
 
 //===-- The map of the pipeline -----------------------------------------------------------------------------------===//
 //
-//   split roles       only if asked for: on CUDA every product has roles, of which the emitter knows; on the CPU they
-//   are a way
-//                     to run what a GPU does. Before the proof, so that what is proved is what is run
+//   split roles       if asked for, on the CPU: to run products as a GPU does, where the emitter gives them roles.
+//                     Before the proof, so that what is proved is what is run
 //   infer events      a graph without events gets them from what its tasks read and write; a graph with events keeps
 //                     them, because whoever wrote them may know more than the analysis does
 //   prove             order, counts and progress for every shape. First, because nothing after it looks for mistakes: a
@@ -242,7 +241,12 @@ LogicalResult check(Program &program, const Options &options) {
         return failure();
       program.facts.verified = true;
     }
-    return analyseSchedules(*model, program.facts);
+    if (failed(analyseSchedules(*model, program.facts)))
+      return failure();
+    std::string refusal = program.facts.dynamicRefusal();
+    if (!refusal.empty() && !program.facts.wants("static") && !program.facts.wants("ticket"))
+      return emitError(program.graph.getLoc(), "no schedule that is wanted is possible: ") << refusal;
+    return success();
   };
   return timed(options, "prove", [&] { return reportInternalErrors(program.graph, prove); });
 }

@@ -32,6 +32,11 @@ bool isShared(Operation *op) {
          });
 }
 
+/// A loop that carries more than tiles from round to round.
+bool carriesNumbers(Operation *op) {
+  return isa<scf::ForOp>(op) && !llvm::all_of(op->getResultTypes(), [](Type t) { return isa<RankedTensorType>(t); });
+}
+
 class Splitter {
 public:
   Splitter(ir::DeviceOp device, llvm::function_ref<bool(unsigned)> isImmutable, std::string &why)
@@ -75,6 +80,10 @@ private:
     if (!ir::constantOf(loop.getLowerBound()) || !ir::constantOf(loop.getUpperBound()) ||
         ir::constantOf(loop.getStep()).value_or(0) < 1)
       return no("its loop does not have constant bounds");
+    if ((*ir::constantOf(loop.getUpperBound()) - *ir::constantOf(loop.getLowerBound())) /
+            *ir::constantOf(loop.getStep()) >
+        mostRounds)
+      return no("its loop has more than " + std::to_string(mostRounds) + " rounds");
     if (!loop.walk([](Operation *op) {
                return isa<linalg::MatmulOp, linalg::MatmulTransposeBOp>(op) ? WalkResult::interrupt()
                                                                             : WalkResult::advance();
@@ -96,6 +105,14 @@ private:
     });
     if (!known)
       return no("its loop uses a tile that is computed before it");
+    for (Operation &op : body) {
+      if (&op == loop)
+        break;
+      if (op.walk([](Operation *inner) {
+              return ir::memoriesWritten(inner).empty() ? WalkResult::advance() : WalkResult::interrupt();
+            }).wasInterrupted())
+        return no("it writes memory before its loop");
+    }
     for (auto load : loop.getBody()->getOps<ir::LoadOp>()) {
       auto memory = dyn_cast<BlockArgument>(load.getMemory());
       if (load.getTable() || !memory || !llvm::all_of(load.getOffsets(), isArithmetic))
@@ -104,7 +121,7 @@ private:
     }
     bool looksIntoTiles =
         loop.walk([](Operation *op) {
-              bool reads = isa<tensor::ExtractOp>(op) ||
+              bool reads = isa<tensor::ExtractOp>(op) || carriesNumbers(op) ||
                            (!isMemoryEffectFree(op) && op->getNumRegions() == 0 && !isa<ir::LoadOp, ir::ReadOp>(op));
               return reads ? WalkResult::interrupt() : WalkResult::advance();
             })

@@ -2,9 +2,10 @@
 //
 // A device function with one loop of constant length that multiplies loaded tiles becomes
 //
-//   loader     the loop's loads of immutable tensors, ahead of the task's events and, as far as the rings allow, of
-//   tasks rows       the loop's other loads, which wait for the task's events compute    the loop, with tiles from
-//   rings in place of loads epilogue   everything else: it alone stores, and the task notifies when it has ended
+//   loader     the loop's loads of immutable tensors, ahead of the task's events and, as far as rings allow, of tasks
+//   rows       the loop's other loads, which wait for the task's events
+//   compute    the loop, with tiles from rings in place of loads
+//   epilogue   everything else: it alone stores, and the task notifies when it has ended
 //
 // with a ring for each load and for each result of the loop. Indices and constants stay where they are, outside of the
 // roles. Loads through tables, and loads whose place the loop computes from data, stay in compute. The result has the
@@ -27,6 +28,9 @@ namespace evt::roles {
 
 /// Stages of the rings that it makes: of loaded tiles and of results.
 inline constexpr int64_t loadStages = 4, resultStages = 2;
+
+/// Rounds of a loop that is split: the verifier follows each.
+inline constexpr int64_t mostRounds = 1 << 15;
 
 /// Splits the function in place. `isImmutable` says of an argument that no task ever writes it, wherever the function
 /// is called. False, and in `why` the reason, if it is left as it was.

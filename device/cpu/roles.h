@@ -81,11 +81,15 @@ public:
   }
   void put(const T *tile) {
     filling.begin_put();
+    if ((*filling.full.ending)()) // others give up as well, and no place is anybody's
+      return;
     std::memcpy(tiles[filling.at.slot], tile, sizeof tiles[0]);
     filling.end_put(Slots);
   }
   void get(T *tile) {
     emptying.begin_take();
+    if ((*emptying.full.ending)())
+      return;
     std::memcpy(tile, tiles[emptying.at.slot], sizeof tiles[0]);
     emptying.end_take();
     emptying.at.advance(Slots);
@@ -138,6 +142,8 @@ public:
   /// The worker: a task for all roles.
   void hand_over(const RoleTask &task) {
     entering.enter(entering.empty, slots);
+    if (ending())
+      return;
     tasks[entering.at.slot] = task;
     entering.hand_over();
     entering.step();

@@ -30,7 +30,8 @@ void checkOptions(const Manifest &manifest, const Shapes &shapes, const LaunchOp
     refuse("watchdog is " + std::to_string(options.watchdogSeconds) + " s, required 0..31536000");
   const int64_t calls = static_cast<int64_t>(manifest.calls.size());
   if (options.firstCall != -1 || options.lastCall != -1 || options.iteration != -1) {
-    if (manifest.target != "cuda" || (!options.schedule.empty() && options.schedule != "static"))
+    if (manifest.target != "cuda" || !manifest.schedules[EVT_STATIC].supported ||
+        (!options.schedule.empty() && options.schedule != "static"))
       refuse("a part of the graph is asked for, required the cuda target and schedule static");
     if (options.firstCall < 0 || options.lastCall < options.firstCall || options.lastCall >= calls)
       refuse("calls to run are " + std::to_string(options.firstCall) + ".." + std::to_string(options.lastCall) +

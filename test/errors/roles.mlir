@@ -133,8 +133,8 @@ evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
 // -----
 
 evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
-  // expected-error @below {{'evt.role' op 'idle' hands nothing over that reaches the last role, 'last': a task could end before it}}
   evt.role "idle" {
+    // expected-error @below {{'evt.load' op is in role 'idle', which hands nothing over behind it that reaches the last role, 'last': a task could end before it}}
     %t = evt.load %x[%i] : memref<?xf32> -> tensor<64xf32>
   }
   evt.role "last" {
@@ -150,12 +150,121 @@ evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
   evt.role "loader" {
     %t = evt.load %x[%i] : memref<?xf32> -> tensor<64xf32>
     evt.put %t, %r : !evt.ring<tensor<64xf32>>
-    // expected-error @below {{'evt.load' op comes behind the last tile that role 'loader' hands over: a task could end before it}}
+    // expected-error @below {{'evt.load' op is in role 'loader', which hands nothing over behind it that reaches the last role, 'last': a task could end before it}}
     %late = evt.load %x[%i] : memref<?xf32> -> tensor<64xf32>
   }
   evt.role "last" {
     %u = evt.get %r : !evt.ring<tensor<64xf32>>
     evt.store %u, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+// The load of the last round is behind the last put.
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant dense<0.0> : tensor<64xf32>
+  %r = evt.ring "tiles" stages(2) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    scf.for %k = %c0 to %c4 step %c1 {
+      evt.put %zero, %r : !evt.ring<tensor<64xf32>>
+      // expected-error @below {{'evt.load' op is in role 'loader', which hands nothing over behind it that reaches the last role, 'last': a task could end before it}}
+      %t = evt.load %x[%k] : memref<?xf32> -> tensor<64xf32>
+    }
+  }
+  evt.role "last" {
+    scf.for %k = %c0 to %c4 step %c1 {
+      %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    }
+    evt.store %zero, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+// Whoever takes the tile out has handed over before, and tells nobody.
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %zero = arith.constant dense<0.0> : tensor<64xf32>
+  %r = evt.ring "r" stages(2) : !evt.ring<tensor<64xf32>>
+  %s = evt.ring "s" stages(2) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    // expected-error @below {{'evt.load' op is in role 'loader', which hands nothing over behind it that reaches the last role, 'last': a task could end before it}}
+    %t = evt.load %x[%i] : memref<?xf32> -> tensor<64xf32>
+    evt.put %t, %r : !evt.ring<tensor<64xf32>>
+  }
+  evt.role "between" {
+    evt.put %zero, %s : !evt.ring<tensor<64xf32>>
+    %t = evt.get %r : !evt.ring<tensor<64xf32>>
+  }
+  evt.role "last" {
+    %u = evt.get %s : !evt.ring<tensor<64xf32>>
+    evt.store %u, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+// A loop that never runs hands nothing over.
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : tensor<64xf32>
+  %r = evt.ring "tiles" stages(2) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    // expected-error @below {{'evt.load' op is in role 'loader', which hands nothing over behind it that reaches the last role, 'last': a task could end before it}}
+    %t = evt.load %x[%i] : memref<?xf32> -> tensor<64xf32>
+    scf.for %k = %c0 to %c0 step %c1 {
+      evt.put %t, %r : !evt.ring<tensor<64xf32>>
+    }
+  }
+  evt.role "last" {
+    scf.for %k = %c0 to %c0 step %c1 {
+      %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    }
+    evt.store %zero, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %zero = arith.constant dense<0.0> : tensor<64xf32>
+  %r = evt.ring "tiles" stages(2) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    %t = evt.load %y[%i] : memref<?xf32> -> tensor<64xf32>
+    evt.put %t, %r : !evt.ring<tensor<64xf32>>
+  }
+  evt.role "last" {
+    // expected-error @below {{'evt.store' op comes before the last tile that role 'last' takes out: another role could still read what it writes}}
+    evt.store %zero, %y[%i] : tensor<64xf32> -> memref<?xf32>
+    %u = evt.get %r : !evt.ring<tensor<64xf32>>
+  }
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %most = arith.constant 1000000000000000 : index
+  %zero = arith.constant dense<0.0> : tensor<64xf32>
+  %r = evt.ring "tiles" stages(2) : !evt.ring<tensor<64xf32>>
+  // expected-error @below {{'evt.role' op puts and gets more than 1048576 tiles in a task}}
+  evt.role "loader" {
+    scf.for %l = %c0 to %most step %c1 {
+      scf.for %k = %c0 to %c0 step %c1 {
+        evt.put %zero, %r : !evt.ring<tensor<64xf32>>
+      }
+    }
+  }
+  evt.role "last" {
+    scf.for %k = %c0 to %c0 step %c1 {
+      %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    }
+    evt.store %zero, %y[%i] : tensor<64xf32> -> memref<?xf32>
   }
 }
 

@@ -215,6 +215,9 @@ std::vector<ObligationRecord> compileProgram(const std::string &file, const Comp
     if (!llvm::Regex("^sm_[0-9]+a?$").match(architecture))
       throw Failure(ExitCode::wrongInput,
                     "--arch is '" + architecture + "', required sm_ and a number, such as sm_90a");
+  for (auto it = options.architectures.begin(); it != options.architectures.end(); ++it)
+    if (std::find(options.architectures.begin(), it, *it) != it)
+      throw Failure(ExitCode::wrongInput, "--arch is '" + *it + "' twice, required once");
   Session session(Session::Print::errors);
   session.open(file, options);
   logDebug("host compiler: " + options.cxx + " -march=" + options.march + " -I" + session.pass.host.includeRoot + " " +

@@ -1,7 +1,5 @@
 #include "SplitRoles.h"
 
-#include "Operands.h"
-
 #include "compiler/ir/Signature.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -22,14 +20,19 @@ namespace {
 
 /// What every role can compute for itself, and stays outside of them: constants, and indices that hang on nothing but
 /// arguments, coordinates and loops.
-bool isShared(Operation *op) {
-  if (op->hasTrait<OpTrait::ConstantLike>())
-    return true;
-  return isMemoryEffectFree(op) && op->getNumRegions() == 0 && op->getNumResults() > 0 &&
-         llvm::all_of(op->getResultTypes(), [](Type t) { return t.isIndex(); }) &&
-         llvm::all_of(op->getOperands(), [](Value v) {
-           return !isa<RankedTensorType>(v.getType()) && (!v.getDefiningOp() || isShared(v.getDefiningOp()));
-         });
+llvm::SmallPtrSet<Operation *, 32> sharedOps(ir::DeviceOp device) {
+  llvm::SmallPtrSet<Operation *, 32> shared;
+  device.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    bool isIndex =
+        isMemoryEffectFree(op) && op->getNumRegions() == 0 && op->getNumResults() > 0 &&
+        llvm::all_of(op->getResultTypes(), [](Type t) { return t.isIndex(); }) &&
+        llvm::all_of(op->getOperands(), [&](Value v) {
+          return !isa<RankedTensorType>(v.getType()) && (!v.getDefiningOp() || shared.contains(v.getDefiningOp()));
+        });
+    if (isIndex || op->hasTrait<OpTrait::ConstantLike>())
+      shared.insert(op);
+  });
+  return shared;
 }
 
 /// A loop that carries more than tiles from round to round.
@@ -49,9 +52,9 @@ public:
     Operation *end = body.getTerminator();
     builder.setInsertionPoint(end);
     for (ir::LoadOp load : ahead)
-      ringFor(load, "ahead", true);
+      ringFor(load, true);
     for (ir::LoadOp load : rows)
-      ringFor(load, "rows", false);
+      ringFor(load, false);
     for (auto [i, result] : llvm::enumerate(loop.getResults()))
       results.push_back(ring("sum" + std::to_string(i), result.getType(), resultStages, false));
     makeLoader("loader", ahead);
@@ -72,6 +75,7 @@ private:
       return no("it is written by hand");
     if (ir::hasRoles(device))
       return no("it has roles already");
+    shared = sharedOps(device);
     Block &body = device.getBody().front();
     auto loops = body.getOps<scf::ForOp>();
     if (!llvm::hasSingleElement(loops))
@@ -113,9 +117,10 @@ private:
             }).wasInterrupted())
         return no("it writes memory before its loop");
     }
+    auto isPlace = [&](Value v) { return !v.getDefiningOp() || shared.contains(v.getDefiningOp()); };
     for (auto load : loop.getBody()->getOps<ir::LoadOp>()) {
       auto memory = dyn_cast<BlockArgument>(load.getMemory());
-      if (load.getTable() || !memory || !llvm::all_of(load.getOffsets(), isArithmetic))
+      if (load.getTable() || !memory || !llvm::all_of(load.getOffsets(), isPlace))
         continue;
       (isImmutable(memory.getArgNumber()) ? ahead : rows).push_back(load);
     }
@@ -136,7 +141,7 @@ private:
   /// Notes the operations that make a value of the function's body, if they hang on no memory.
   bool gather(Value v) {
     Operation *op = v.getDefiningOp();
-    if (!op || isShared(op) || made.contains(op))
+    if (!op || shared.contains(op) || made.contains(op))
       return true;
     if (!isMemoryEffectFree(op) || isa<scf::ForOp, tensor::ExtractOp>(op) ||
         !llvm::all_of(op->getOperands(), [&](Value o) { return gather(o); }))
@@ -149,7 +154,7 @@ private:
     auto type = ir::RingType::get(device.getContext(), cast<RankedTensorType>(tile));
     return builder.create<ir::RingOp>(loop.getLoc(), type, name, stages, isAhead);
   }
-  void ringFor(ir::LoadOp load, const char *kind, bool isAhead) {
+  void ringFor(ir::LoadOp load, bool isAhead) {
     // Named after the memory; two loads of one memory are told apart by a number.
     std::string name =
         cast<StringAttr>(device.getArgNames()[cast<BlockArgument>(load.getMemory()).getArgNumber()]).getValue().str();
@@ -177,7 +182,7 @@ private:
     IRMapping map;
     map.map(loop.getInductionVar(), own.getInductionVar());
     for (Operation &op : *loop.getBody())
-      if (isShared(&op) && !op.hasTrait<OpTrait::IsTerminator>()) {
+      if (shared.contains(&op)) {
         inside.clone(op, map);
       } else if (auto load = dyn_cast<ir::LoadOp>(op); load && llvm::is_contained(loads, load)) {
         auto tile = cast<ir::LoadOp>(inside.clone(op, map));
@@ -188,7 +193,7 @@ private:
 
   static void removeUnused(Block *block) {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
-      if (isShared(&op) && op.use_empty())
+      if (isMemoryEffectFree(&op) && op.use_empty() && !op.hasTrait<OpTrait::IsTerminator>())
         op.erase();
   }
 
@@ -218,7 +223,7 @@ private:
     IRMapping map;
     SmallVector<Operation *> moved;
     for (Operation &op : device.getBody().front()) {
-      if (isa<ir::RoleOp, ir::RingOp, ir::EndOp>(op) || isShared(&op))
+      if (isa<ir::RoleOp, ir::RingOp, ir::EndOp>(op) || shared.contains(&op))
         continue;
       moved.push_back(&op);
       if (&op != loop) {
@@ -237,6 +242,7 @@ private:
   std::string &why;
   OpBuilder builder;
   scf::ForOp loop;
+  llvm::SmallPtrSet<Operation *, 32> shared;
   SmallVector<ir::LoadOp> ahead, rows;
   llvm::SmallPtrSet<Operation *, 16> made; // besides the loop, in compute
   llvm::DenseMap<Operation *, Value> rings;

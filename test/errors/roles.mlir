@@ -305,6 +305,28 @@ evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
 
 // -----
 
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %r = evt.ring "tiles" stages(2) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    // expected-error @below {{'scf.for' op is in role 'loader': roles before the last carry nothing but tiles through loops}}
+    %sum = scf.for %k = %c0 to %c4 step %c1 iter_args(%at = %c0) -> (index) {
+      %next = arith.addi %at, %k : index
+      scf.yield %next : index
+    }
+    %t = evt.load %x[%sum] : memref<?xf32> -> tensor<64xf32>
+    evt.put %t, %r : !evt.ring<tensor<64xf32>>
+  }
+  evt.role "last" {
+    %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    evt.store %u, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
 evt.device @d(%k: memref<?x2x?x64xbf16>, %pages: memref<?x?xi32>, %y: memref<?x64xf32>) grid(%i) {
   %c0 = arith.constant 0 : index
   %q = arith.constant dense<1.0> : tensor<4x64xbf16>

@@ -31,8 +31,7 @@ bool awaitsEvents(ir::RoleOp role) {
   role.walk([&](Operation *op) {
     if (auto put = dyn_cast<ir::PutOp>(op))
       isAhead |= put.getRing().getDefiningOp<ir::RingOp>().getAhead();
-    auto effects = dyn_cast<MemoryEffectOpInterface>(op);
-    reads |= effects && effects.hasEffect<MemoryEffects::Read>();
+    reads |= isa<ir::LoadOp, ir::ReadOp>(op); // roles before the last read by nothing else
   });
   return reads && !isAhead;
 }

@@ -27,13 +27,9 @@ SmallVector<ir::RoleOp> rolesOf(ir::DeviceOp device) {
 
 /// Whether a role must not begin before the task's events have passed.
 bool awaitsEvents(ir::RoleOp role) {
-  bool isAhead = false, reads = false;
-  role.walk([&](Operation *op) {
-    if (auto put = dyn_cast<ir::PutOp>(op))
-      isAhead |= put.getRing().getDefiningOp<ir::RingOp>().getAhead();
-    reads |= isa<ir::LoadOp, ir::ReadOp>(op); // roles before the last read by nothing else
-  });
-  return reads && !isAhead;
+  bool reads = false;
+  role.walk([&](Operation *op) { reads |= isa<ir::LoadOp, ir::ReadOp>(op); }); // others read by nothing else
+  return reads && !ir::aheadRing(role);
 }
 
 } // namespace

@@ -41,6 +41,12 @@ mlir::LogicalResult verifyDeclarations(DeviceOp device);
 /// Whether a device function is split into roles.
 bool hasRoles(DeviceOp device);
 
+/// The block in which a task ends: that of the last role, or all of a function without roles.
+mlir::Block &lastBlock(DeviceOp device);
+
+/// A ring with `ahead` that the role fills, if there is one: it then waits for no events.
+RingOp aheadRing(RoleOp role);
+
 /// Checks the rules of a device function with roles (see RoleOp), if it has any.
 mlir::LogicalResult verifyRoles(DeviceOp device);
 

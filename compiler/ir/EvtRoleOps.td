@@ -51,8 +51,11 @@ def RoleOp : Evt_Op<"role", [HasParent<"DeviceOp">, SingleBlockImplicitTerminato
     The last role stores, and when it has ended the task notifies. So that this means what it says, and so that no two roles wait for
     each other, a device function with roles is refused unless
 
-    - each ring is filled by one role and emptied by another, in loops with constant bounds, and a task takes out as many tiles as it
-      puts in: a ring is between tasks what it was before the first;
+    - each ring is filled by one role and emptied by another, and a task takes out as many tiles as it puts in: a ring is between tasks
+      what it was before the first;
+    - loops around puts and gets have constant bounds. A role may also have one loop, in no other, whose length is known only at run
+      time: all such loops have the same bounds, rings are used in them or outside of them, and each round takes out as many tiles as
+      it puts in;
     - the roles come to the end of a task with rings of the sizes they have. Roles that only wait for rings come equally far whoever
       runs first, so that one order of running them decides it; and since a task leaves rings empty, what holds for one task holds for
       any number of them, also where a role is ahead;
@@ -62,7 +65,8 @@ def RoleOp : Evt_Op<"role", [HasParent<"DeviceOp">, SingleBlockImplicitTerminato
     - a role that fills a ring with `ahead` loads, and does nothing else: it does not wait for the task's events. What it
       loads must be immutable wherever the function is called.
 
-    `--evt-split-roles` splits device functions with products, `evt compile --roles` compiles what it made.
+    `--evt-split-roles` splits device functions with products. `evt compile --roles` compiles what it made for the CPU, and
+    `evt compile --target cuda` what it made of those functions that have a form on a GPU.
   }];
   let arguments = (ins StrAttr:$name);
   let regions = (region SizedRegion<1>:$body);

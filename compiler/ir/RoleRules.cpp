@@ -39,6 +39,8 @@ struct Role {
   RoleOp op;
   std::vector<Step> steps; // of one task, in order
   Place lastRead, firstWrite;
+  scf::ForOp loop;                     // that uses rings, and whose length is known only at run time
+  size_t loopBegins = 0, loopEnds = 0; // where its steps are among the others
 };
 
 RingOp ringOf(Operation *op) {
@@ -84,16 +86,21 @@ public:
     for (Role &role : roles) {
       if (role.op.getBody().getNumArguments() != 0)
         return role.op.emitOpError("takes no arguments, found ") << role.op.getBody().getNumArguments();
-      rounds = 0;
-      if (failed(follow(role.op.getBody().front(), role)))
+      if (failed(findLoop(role)))
         return failure();
-      if (rounds > mostSteps)
-        return role.op.emitOpError("puts and gets more than ") << mostSteps << " tiles in a task";
     }
-    for (RingOp ring : rings)
-      if (failed(checkEnds(ring)))
+    if (failed(checkLoops()))
+      return failure();
+    // Loops whose length is known only at run time are followed with no round and with one; checkLoops says why that
+    // is enough.
+    bool hasLoops = llvm::any_of(roles, [](Role &role) { return bool(role.loop); });
+    for (bool isEntered : {false, true}) {
+      if (!hasLoops && isEntered)
+        continue;
+      if (failed(followRoles(isEntered)) || failed(checkEndOfTask()))
         return failure();
-    return success(succeeded(checkEndOfTask()) && succeeded(checkAheadRoles()) && succeeded(checkProgress()));
+    }
+    return success(succeeded(checkAheadRoles()) && succeeded(checkProgress()));
   }
 
 private:
@@ -108,8 +115,89 @@ private:
     return success();
   }
 
+  static bool isOfRunTimeLength(scf::ForOp loop) {
+    return !constantOf(loop.getLowerBound()) || !constantOf(loop.getUpperBound());
+  }
+
+  /// Finds the loop of a role that uses rings and whose length is known only at run time, if it has one.
+  static LogicalResult findLoop(Role &role) {
+    WalkResult walked = role.op.walk([&](scf::ForOp loop) -> WalkResult {
+      if (!usesRings(loop))
+        return WalkResult::advance();
+      if (constantOf(loop.getStep()).value_or(0) < 1) {
+        loop.emitOpError("puts or gets tiles, so its step must be a positive constant");
+        return WalkResult::interrupt();
+      }
+      if (!isOfRunTimeLength(loop))
+        return WalkResult::advance();
+      if (role.loop || loop->getParentOp() != role.op) {
+        loop.emitOpError("puts or gets tiles as often as is known only at run time: a role has one such loop, and in "
+                         "no other");
+        return WalkResult::interrupt();
+      }
+      role.loop = loop;
+      return WalkResult::advance();
+    });
+    return failure(walked.wasInterrupted());
+  }
+
+  /// Loops whose length is known only at run time have as many rounds in all roles, and rings that are used in them are
+  /// used nowhere else. With as many puts as gets of each ring in a round (checkEnds), a round leaves those rings
+  /// empty, as it found them. So one round stands for any number of them: what the last role knows behind the last
+  /// round it knows from that round and from what follows it; and where roles come to the end of one round, all of them
+  /// having begun it (checkProgress), they come to the end of the next.
+  LogicalResult checkLoops() {
+    auto isSame = [](Value a, Value b) {
+      return a == b || (constantOf(a) && constantOf(b) && *constantOf(a) == *constantOf(b));
+    };
+    scf::ForOp first;
+    for (Role &role : roles) {
+      if (!role.loop)
+        continue;
+      if (!first)
+        first = role.loop;
+      if (!isSame(first.getLowerBound(), role.loop.getLowerBound()) ||
+          !isSame(first.getUpperBound(), role.loop.getUpperBound()) || !isSame(first.getStep(), role.loop.getStep())) {
+        InFlightDiagnostic error = role.loop.emitOpError(
+            "puts or gets tiles as often as is known only at run time: all such loops of a function have the same "
+            "bounds and step");
+        error.attachNote(first.getLoc()) << "another one is here";
+        return error;
+      }
+    }
+    for (RingOp ring : rings) {
+      bool inside = false, outside = false;
+      for (Operation *user : ring->getUsers()) {
+        auto role = user->getParentOfType<RoleOp>();
+        auto known = llvm::find_if(roles, [&](Role &r) { return r.op == role; });
+        (known->loop && known->loop->isProperAncestor(user) ? inside : outside) = true;
+      }
+      if (inside && outside)
+        return ring.emitOpError("'") << ring.getName()
+                                     << "' is used in a loop whose length is known only at run time, and outside of "
+                                        "such a loop, too";
+    }
+    return success();
+  }
+
+  /// Notes what all roles do in a task, with one round of loops whose length is known only at run time, or none.
+  LogicalResult followRoles(bool isEntered) {
+    for (Role &role : roles) {
+      role.steps.clear();
+      role.lastRead = role.firstWrite = {};
+      rounds = 0;
+      follow(role.op.getBody().front(), role, isEntered);
+      if (rounds > mostSteps)
+        return role.op.emitOpError("puts and gets more than ") << mostSteps << " tiles in a task";
+    }
+    for (RingOp ring : rings)
+      if (failed(checkEnds(ring)))
+        return failure();
+    return success();
+  }
+
   /// Notes what a role does in a task, in order.
-  LogicalResult follow(Block &block, Role &role) {
+  void follow(Block &block, Role &role, bool isEntered) {
     for (Operation &op : block) {
       if (RingOp ring = ringOf(&op)) {
         if (++rounds <= mostSteps)
@@ -126,22 +214,30 @@ private:
         });
         continue;
       }
-      auto lower = constantOf(loop.getLowerBound()), upper = constantOf(loop.getUpperBound()),
-           by = constantOf(loop.getStep());
-      if (!lower || !upper || !by || *by < 1)
-        return loop.emitOpError("puts or gets tiles, so its bounds and its step must be constants");
-      for (int64_t i = *lower; i < *upper && ++rounds <= mostSteps;) {
-        if (failed(follow(*loop.getBody(), role)))
-          return failure();
-        if (*upper - i <= *by)
+      if (loop == role.loop) {
+        role.loopBegins = role.steps.size();
+        if (isEntered)
+          follow(*loop.getBody(), role, isEntered);
+        role.loopEnds = role.steps.size();
+        continue;
+      }
+      const int64_t upper = *constantOf(loop.getUpperBound()), by = *constantOf(loop.getStep());
+      for (int64_t i = *constantOf(loop.getLowerBound()); i < upper && ++rounds <= mostSteps;) {
+        follow(*loop.getBody(), role, isEntered);
+        if (upper - i <= by)
           break;
-        i += *by;
+        i += by;
       }
     }
-    return success();
   }
 
-  /// One role fills a ring, another empties it, and a task leaves it as it was.
+  static bool isInLoop(RingOp ring, Role &role) {
+    return role.loop &&
+           llvm::any_of(ring->getUsers(), [&](Operation *user) { return role.loop->isProperAncestor(user); });
+  }
+
+  /// One role fills a ring, another empties it, and a task leaves it as it was; so does a round of a loop whose length
+  /// is known only at run time.
   LogicalResult checkEnds(RingOp ring) {
     Role *from = nullptr, *to = nullptr;
     size_t puts = 0, gets = 0;
@@ -168,7 +264,8 @@ private:
       return ring.emitOpError("'") << ring.getName() << "' is " << (from ? "emptied" : "filled") << " by no role";
     if (puts != gets)
       return ring.emitOpError("'") << ring.getName() << "' gets " << puts << " tiles from '" << from->op.getName()
-                                   << "' in a task, but '" << to->op.getName() << "' takes out " << gets;
+                                   << "' in a " << (isInLoop(ring, *from) ? "round" : "task") << ", but '"
+                                   << to->op.getName() << "' takes out " << gets;
     ends[ring] = {from, to};
     return success();
   }
@@ -259,10 +356,7 @@ private:
   /// Who fills a ring that is ahead waits for nothing but room.
   LogicalResult checkAheadRoles() {
     for (Role &role : roles) {
-      RingOp ahead;
-      for (RingOp ring : rings)
-        if (ring.getAhead() && ends[ring].first == &role)
-          ahead = ring;
+      RingOp ahead = aheadRing(role.op);
       if (!ahead)
         continue;
       WalkResult walked = role.op.getBody().walk([&](Operation *op) -> WalkResult {
@@ -281,32 +375,44 @@ private:
     return success();
   }
 
-  /// Runs one task of all roles, each as far as the rings let it.
+  /// Runs one task of all roles, each as far as the rings let it. Where there are loops whose length is known only at
+  /// run time: up to them, then one round, then the rest.
   LogicalResult checkProgress() {
     llvm::DenseMap<RingOp, int64_t> held;
     std::vector<size_t> at(roles.size(), 0);
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (auto [r, role] : llvm::enumerate(roles))
-        for (; at[r] < role.steps.size(); ++at[r], moved = true) {
-          Step &step = role.steps[at[r]];
-          int64_t &tiles = held[step.ring];
-          if (step.isPut() ? tiles == (int64_t)step.ring.getStages() : tiles == 0)
-            break;
-          tiles += step.isPut() ? 1 : -1;
-        }
-    }
-    if (llvm::all_of(llvm::enumerate(roles), [&](auto r) { return at[r.index()] == r.value().steps.size(); }))
-      return success();
-    InFlightDiagnostic stuck = device.emitOpError("has roles that wait for each other");
-    for (auto [r, role] : llvm::enumerate(roles))
-      if (at[r] < role.steps.size()) {
-        Step &step = role.steps[at[r]];
-        stuck.attachNote(step.op->getLoc())
-            << "role '" << role.op.getName() << "' waits for " << (step.isPut() ? "room in" : "a tile of") << " '"
-            << step.ring.getName() << "' here, at its step " << at[r] + 1 << " of " << role.steps.size();
+    auto run = [&](llvm::function_ref<size_t(Role &)> end, const char *where) -> LogicalResult {
+      for (bool moved = true; moved;) {
+        moved = false;
+        for (auto [r, role] : llvm::enumerate(roles))
+          for (; at[r] < end(role); ++at[r], moved = true) {
+            Step &step = role.steps[at[r]];
+            int64_t &tiles = held[step.ring];
+            if (step.isPut() ? tiles == (int64_t)step.ring.getStages() : tiles == 0)
+              break;
+            tiles += step.isPut() ? 1 : -1;
+          }
       }
-    return stuck;
+      // Roles without such a loop may wait for what comes behind the others'.
+      auto isStuck = [&](size_t r) { return at[r] < end(roles[r]) && (roles[r].loop || *where == 0); };
+      if (llvm::none_of(llvm::seq<size_t>(0, roles.size()), isStuck))
+        return success();
+      InFlightDiagnostic stuck = device.emitOpError("has roles that wait for each other") << where;
+      for (auto [r, role] : llvm::enumerate(roles))
+        if (isStuck(r)) {
+          Step &step = role.steps[at[r]];
+          stuck.attachNote(step.op->getLoc())
+              << "role '" << role.op.getName() << "' waits for " << (step.isPut() ? "room in" : "a tile of") << " '"
+              << step.ring.getName() << "' here, at its step " << at[r] + 1 << " of " << role.steps.size();
+        }
+      return stuck;
+    };
+    if (llvm::any_of(roles, [](Role &role) { return bool(role.loop); }) &&
+        (failed(run([](Role &role) { return role.loop ? role.loopBegins : role.steps.size(); },
+                    " before all have come to their loops")) ||
+         failed(run([&](Role &role) { return role.loop ? role.loopEnds : at[&role - roles.data()]; },
+                    " in a round of their loops"))))
+      return failure();
+    return run([](Role &role) { return role.steps.size(); }, "");
   }
 
   DeviceOp device;
@@ -320,15 +426,28 @@ private:
 
 bool hasRoles(DeviceOp device) { return !device.getBody().front().getOps<RoleOp>().empty(); }
 
+Block &lastBlock(DeviceOp device) {
+  Block *last = &device.getBody().front();
+  for (RoleOp role : device.getBody().front().getOps<RoleOp>())
+    last = &role.getBody().front();
+  return *last;
+}
+
+RingOp aheadRing(RoleOp role) {
+  RingOp ahead;
+  role.walk([&](PutOp put) {
+    if (!ahead && ringOf(put).getAhead())
+      ahead = ringOf(put);
+  });
+  return ahead;
+}
+
 LogicalResult verifyRoles(DeviceOp device) { return Rules(device).check(); }
 
 LogicalResult verifyAhead(CallOp call, DeviceOp device) {
   auto graph = call->getParentOfType<GraphOp>();
   for (RoleOp role : device.getBody().front().getOps<RoleOp>()) {
-    bool isAhead =
-        role.walk([](PutOp put) { return ringOf(put).getAhead() ? WalkResult::interrupt() : WalkResult::advance(); })
-            .wasInterrupted();
-    if (!isAhead)
+    if (!aheadRing(role))
       continue;
     WalkResult walked = role.walk([&](LoadOp load) -> WalkResult {
       for (Value memory : {Value(load.getMemory()), Value(load.getTable())}) {

@@ -79,14 +79,15 @@ private:
     Block &body = device.getBody().front();
     auto loops = body.getOps<scf::ForOp>();
     if (!llvm::hasSingleElement(loops))
-      return no("it has no single loop");
+      return no("it has no single loop along K");
     loop = *loops.begin();
-    if (!ir::constantOf(loop.getLowerBound()) || !ir::constantOf(loop.getUpperBound()) ||
-        ir::constantOf(loop.getStep()).value_or(0) < 1)
-      return no("its loop does not have constant bounds");
-    if ((*ir::constantOf(loop.getUpperBound()) - *ir::constantOf(loop.getLowerBound())) /
-            *ir::constantOf(loop.getStep()) >
-        mostRounds)
+    auto isPlace = [&](Value v) { return !v.getDefiningOp() || shared.contains(v.getDefiningOp()); };
+    if (!isPlace(loop.getLowerBound()) || !isPlace(loop.getUpperBound()))
+      return no("how often its loop runs hangs on data");
+    if (ir::constantOf(loop.getStep()).value_or(0) < 1)
+      return no("its loop's step is no constant");
+    auto lower = ir::constantOf(loop.getLowerBound()), upper = ir::constantOf(loop.getUpperBound());
+    if (lower && upper && (*upper - *lower) / *ir::constantOf(loop.getStep()) > mostRounds)
       return no("its loop has more than " + std::to_string(mostRounds) + " rounds");
     if (!loop.walk([](Operation *op) {
                return isa<linalg::MatmulOp, linalg::MatmulTransposeBOp>(op) ? WalkResult::interrupt()
@@ -117,7 +118,6 @@ private:
             }).wasInterrupted())
         return no("it writes memory before its loop");
     }
-    auto isPlace = [&](Value v) { return !v.getDefiningOp() || shared.contains(v.getDefiningOp()); };
     for (auto load : loop.getBody()->getOps<ir::LoadOp>()) {
       auto memory = dyn_cast<BlockArgument>(load.getMemory());
       if (load.getTable() || !memory || !llvm::all_of(load.getOffsets(), isPlace))

@@ -1,6 +1,6 @@
 // --evt-split-roles: splits device functions with products into roles joined by rings.
 //
-// A device function with one loop of constant length that multiplies loaded tiles becomes
+// A device function with one loop that multiplies loaded tiles, as often as is known when the task begins, becomes
 //
 //   loader     the loop's loads of immutable tensors, ahead of the task's events and, as far as rings allow, of tasks
 //   rows       the loop's other loads, which wait for the task's events

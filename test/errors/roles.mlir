@@ -100,9 +100,9 @@ evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
 evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
+  // expected-error @below {{'evt.ring' op 'tiles' is used in a loop whose length is known only at run time, and outside of such a loop, too}}
   %r = evt.ring "tiles" stages(4) : !evt.ring<tensor<64xf32>>
   evt.role "loader" {
-    // expected-error @below {{'scf.for' op puts or gets tiles, so its bounds and its step must be constants}}
     scf.for %k = %c0 to %i step %c1 {
       %t = evt.load %x[%k] : memref<?xf32> -> tensor<64xf32>
       evt.put %t, %r : !evt.ring<tensor<64xf32>>
@@ -110,7 +110,203 @@ evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
   }
   evt.role "last" {
     %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    %z = arith.constant dense<0.0> : tensor<64xf32>
+    evt.store %z, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = evt.ring "tiles" stages(4) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    // expected-error @below {{'scf.for' op puts or gets tiles, so its step must be a positive constant}}
+    scf.for %k = %c0 to %c1 step %i {
+      %t = evt.load %x[%k] : memref<?xf32> -> tensor<64xf32>
+      evt.put %t, %r : !evt.ring<tensor<64xf32>>
+    }
+  }
+  evt.role "last" {
+    scf.for %k = %c0 to %i step %c1 {
+      %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    }
+    %z = arith.constant dense<0.0> : tensor<64xf32>
+    evt.store %z, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %more = affine.apply affine_map<(d0) -> (d0 + 1)>(%i)
+  %r = evt.ring "tiles" stages(4) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    // expected-note @below {{another one is here}}
+    scf.for %k = %c0 to %i step %c1 {
+      %t = evt.load %x[%k] : memref<?xf32> -> tensor<64xf32>
+      evt.put %t, %r : !evt.ring<tensor<64xf32>>
+    }
+  }
+  evt.role "last" {
+    // expected-error @below {{'scf.for' op puts or gets tiles as often as is known only at run time: all such loops of a function have the same bounds and step}}
+    scf.for %k = %c0 to %more step %c1 {
+      %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    }
+    %z = arith.constant dense<0.0> : tensor<64xf32>
+    evt.store %z, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = evt.ring "tiles" stages(4) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    scf.for %k = %c0 to %i step %c1 {
+      %t = evt.load %x[%k] : memref<?xf32> -> tensor<64xf32>
+      evt.put %t, %r : !evt.ring<tensor<64xf32>>
+    }
+    // expected-error @below {{'scf.for' op puts or gets tiles as often as is known only at run time: a role has one such loop, and in no other}}
+    scf.for %k = %c0 to %i step %c1 {
+      %t = evt.load %x[%k] : memref<?xf32> -> tensor<64xf32>
+      evt.put %t, %r : !evt.ring<tensor<64xf32>>
+    }
+  }
+  evt.role "last" {
+    scf.for %k = %c0 to %i step %c1 {
+      %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    }
+    %z = arith.constant dense<0.0> : tensor<64xf32>
+    evt.store %z, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = evt.ring "tiles" stages(4) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    scf.for %k = %c0 to %c1 step %c1 {
+    // expected-error @below {{'scf.for' op puts or gets tiles as often as is known only at run time: a role has one such loop, and in no other}}
+    scf.for %j = %c0 to %i step %c1 {
+      %t = evt.load %x[%j] : memref<?xf32> -> tensor<64xf32>
+      evt.put %t, %r : !evt.ring<tensor<64xf32>>
+    }
+    }
+  }
+  evt.role "last" {
+    scf.for %k = %c0 to %i step %c1 {
+      %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    }
+    %z = arith.constant dense<0.0> : tensor<64xf32>
+    evt.store %z, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{'evt.ring' op 'tiles' gets 2 tiles from 'loader' in a round, but 'last' takes out 1}}
+  %r = evt.ring "tiles" stages(4) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    scf.for %k = %c0 to %i step %c1 {
+      %t = evt.load %x[%k] : memref<?xf32> -> tensor<64xf32>
+      evt.put %t, %r : !evt.ring<tensor<64xf32>>
+      %t2 = evt.load %x[%k] : memref<?xf32> -> tensor<64xf32>
+      evt.put %t2, %r : !evt.ring<tensor<64xf32>>
+    }
+  }
+  evt.role "last" {
+    scf.for %k = %c0 to %i step %c1 {
+      %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    }
+    %z = arith.constant dense<0.0> : tensor<64xf32>
+    evt.store %z, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+// With one round it would come to its end: who fills `tiles` is ahead by one. With five it would not.
+// expected-error @below {{'evt.device' op has roles that wait for each other before all have come to their loops}}
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %t = arith.constant dense<0.0> : tensor<64xf32>
+  %r = evt.ring "tiles" stages(1) : !evt.ring<tensor<64xf32>>
+  %done = evt.ring "done" stages(1) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    scf.for %k = %c0 to %i step %c1 {
+      evt.put %t, %r : !evt.ring<tensor<64xf32>>
+    }
+    evt.put %t, %done : !evt.ring<tensor<64xf32>>
+  }
+  evt.role "last" {
+    // expected-note @below {{role 'last' waits for a tile of 'done' here, at its step 1 of 2}}
+    %u = evt.get %done : !evt.ring<tensor<64xf32>>
+    scf.for %k = %c0 to %i step %c1 {
+      %v = evt.get %r : !evt.ring<tensor<64xf32>>
+    }
     evt.store %u, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+// expected-error @below {{'evt.device' op has roles that wait for each other in a round of their loops}}
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %t = arith.constant dense<0.0> : tensor<64xf32>
+  %a = evt.ring "a" stages(1) : !evt.ring<tensor<64xf32>>
+  %b = evt.ring "b" stages(1) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    scf.for %k = %c0 to %i step %c1 {
+      // expected-note @below {{role 'loader' waits for a tile of 'b' here, at its step 1 of 2}}
+      %v = evt.get %b : !evt.ring<tensor<64xf32>>
+      evt.put %t, %a : !evt.ring<tensor<64xf32>>
+    }
+  }
+  evt.role "last" {
+    scf.for %k = %c0 to %i step %c1 {
+      // expected-note @below {{role 'last' waits for a tile of 'a' here, at its step 1 of 2}}
+      %v = evt.get %a : !evt.ring<tensor<64xf32>>
+      evt.put %t, %b : !evt.ring<tensor<64xf32>>
+    }
+    evt.store %t, %y[%i] : tensor<64xf32> -> memref<?xf32>
+  }
+}
+
+// -----
+
+// Without a round, nothing tells the last role that `first` has been read.
+evt.device @d(%x: memref<?xf32>, %y: memref<?xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = evt.ring "tiles" stages(4) : !evt.ring<tensor<64xf32>>
+  evt.role "loader" {
+    // expected-error @below {{'evt.load' op is in role 'loader', which hands nothing over behind it that reaches the last role, 'last': a task could end before it}}
+    %first = evt.load %x[%c0] : memref<?xf32> -> tensor<64xf32>
+    scf.for %k = %c0 to %i step %c1 {
+      evt.put %first, %r : !evt.ring<tensor<64xf32>>
+    }
+  }
+  evt.role "last" {
+    scf.for %k = %c0 to %i step %c1 {
+      %u = evt.get %r : !evt.ring<tensor<64xf32>>
+    }
+    %z = arith.constant dense<0.0> : tensor<64xf32>
+    evt.store %z, %y[%i] : tensor<64xf32> -> memref<?xf32>
   }
 }
 

@@ -82,14 +82,40 @@ evt.device @placed(%x: memref<?x512xbf16>, %w: memref<1024x512xbf16>, %y: memref
   evt.store %acc, %y[%at, %j] : tensor<8x8xf32> -> memref<?x1024xf32>
 }
 
-// A loop whose length is known only at run time is left alone, and so is what it is called with otherwise.
+// A loop whose length is known only at run time is one in each role. A tile that is multiplied with itself is loaded once.
 // CHECK-LABEL: evt.device @long
-// CHECK-NOT: evt.role
+// CHECK: %[[DEPTH:.*]] = memref.dim %x
+// CHECK: evt.role "rows" {
+// CHECK-NEXT: scf.for %{{.*}} = %{{.*}} to %[[DEPTH]] step
+// CHECK-NEXT: evt.load %x
+// CHECK-NEXT: evt.put
+// CHECK: evt.role "compute" {
+// CHECK-NEXT: scf.for %{{.*}} = %{{.*}} to %[[DEPTH]] step
+// CHECK-NEXT: evt.get
+// CHECK-NOT: evt.get
+// CHECK: evt.role "epilogue"
 evt.device @long(%x: memref<?x?xf32>, %y: memref<?x?xf32>) grid(%i) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
   %depth = memref.dim %x, %c1 : memref<?x?xf32>
+  %zero = arith.constant dense<0.0> : tensor<8x8xf32>
+  %acc = scf.for %k = %c0 to %depth step %c64 iter_args(%in = %zero) -> (tensor<8x8xf32>) {
+    %a = evt.load %x[%i, %k] : memref<?x?xf32> -> tensor<8x64xf32>
+    %out = linalg.matmul_transpose_b ins(%a, %a : tensor<8x64xf32>, tensor<8x64xf32>)
+        outs(%in : tensor<8x8xf32>) -> tensor<8x8xf32>
+    scf.yield %out : tensor<8x8xf32>
+  }
+  evt.store %acc, %y[%i, %c0] : tensor<8x8xf32> -> memref<?x?xf32>
+}
+
+// One whose length hangs on data is left alone, and so is what it is called with otherwise.
+// CHECK-LABEL: evt.device @data
+// CHECK-NOT: evt.role
+evt.device @data(%x: memref<?x?xf32>, %slots: memref<?xi32>, %y: memref<?x?xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %depth = evt.read %slots[%i] : memref<?xi32>
   %zero = arith.constant dense<0.0> : tensor<8x8xf32>
   %acc = scf.for %k = %c0 to %depth step %c64 iter_args(%in = %zero) -> (tensor<8x8xf32>) {
     %a = evt.load %x[%i, %k] : memref<?x?xf32> -> tensor<8x64xf32>
@@ -109,4 +135,5 @@ evt.graph @g(%x: memref<?x512xbf16>, %w: memref<1024x512xbf16> {evt.immutable}, 
   evt.call @product(%x, %w, %y) grid(%n, %c128) : (memref<?x512xbf16>, memref<1024x512xbf16>, memref<?x1024xf32>)
   evt.call @placed(%x, %w, %y, %slots) grid(%n, %c128) : (memref<?x512xbf16>, memref<1024x512xbf16>, memref<?x1024xf32>, memref<?xi32>)
   evt.call @long(%z, %o) grid(%c1) : (memref<?x?xf32>, memref<?x?xf32>)
+  evt.call @data(%z, %slots, %o) grid(%c1) : (memref<?x?xf32>, memref<?xi32>, memref<?x?xf32>)
 }

@@ -124,6 +124,10 @@ private:
         sum = sum + trips.count * opsOf(*loop.getBody(), times * trips.count);
         continue;
       }
+      if (auto role = dyn_cast<ir::RoleOp>(step)) {
+        sum = sum + opsOf(role.getBody().front(), times);
+        continue;
+      }
       if (auto load = dyn_cast<ir::LoadOp>(step))
         touchTile(load, false, times);
       else if (auto store = dyn_cast<ir::StoreOp>(step))

@@ -53,7 +53,7 @@ ir::StoreOp onlyStore(const GraphCode &graph, unsigned k, unsigned memory) {
   if (llvm::count(call.getArgs(), graph.signature.memories[memory]) != 1)
     return only;
   unsigned argument = llvm::find(call.getArgs(), graph.signature.memories[memory]) - call.getArgs().begin();
-  for (auto store : device.getBody().front().getOps<ir::StoreOp>())
+  for (auto store : ir::lastBlock(device).getOps<ir::StoreOp>())
     if (store.getMemory() == device.getBody().getArgument(argument)) {
       if (only)
         return {};
@@ -151,7 +151,7 @@ std::optional<Reads> readsOf(const GraphCode &graph, const StreamPlan &plan, uns
     reads.arguments.push_back(cast<BlockArgument>(load.getMemory()).getArgNumber());
     reads.memories.push_back(s.memoryOf(call.getArgs()[reads.arguments.back()]));
   };
-  add(plan.calls[k].product->rows);
+  add(plan.calls[k].product->rows.load);
   CodeWriter scratch;
   FragmentCode code(device, std::vector<std::string>(device.getBody().getNumArguments(), "x"), scratch);
   setProduct(code, device, *plan.calls[k].product);
@@ -221,7 +221,7 @@ std::optional<EarlyRows::Borrowed> writersOf(const GraphCode &graph, const Strea
                                              unsigned k) {
   const ir::Signature &s = graph.signature;
   ir::CallOp call = s.calls[k];
-  ir::LoadOp rows = plan.calls[k].product->rows;
+  ir::LoadOp rows = plan.calls[k].product->rows.load;
   unsigned memory = s.memoryOf(call.getArgs()[cast<BlockArgument>(rows.getMemory()).getArgNumber()]);
   std::string why;
   auto tensor = findWriters(graph, plan, memory, why);
@@ -282,7 +282,7 @@ struct Candidate {
 bool waitsForPart(const GraphCode &graph, const StreamPlan &plan, unsigned k) {
   ir::CallOp call = graph.signature.calls[k];
   ir::DeviceOp device = ir::calleeOf(call);
-  ir::LoadOp rows = plan.calls[k].product->rows;
+  ir::LoadOp rows = plan.calls[k].product->rows.load;
   for (unsigned c = 0; c < call.getNumCoords(); ++c)
     if (waitsDependOn(graph, k, c) &&
         roles::dependsOn(rows.getOffsets().back(), cast<BlockArgument>(device.getCoord(c))))

@@ -258,7 +258,7 @@ void FragmentCode::emitEarlyLoads() {
     if (Value table = op.getTable(); table && t.getRank() > 0 && t.getDimSize(0) == rows)
       entry(table, op.getOffsets()[op.getTableDim()], op.getSizes()[op.getTableDim()] == rows ? "g" : "0");
   };
-  for (Operation &op : device.getBody().front()) {
+  for (Operation &op : ir::lastBlock(device)) {
     if (auto load = dyn_cast<ir::LoadOp>(op); load && !load->use_empty())
       early(load);
     else if (auto store = dyn_cast<ir::StoreOp>(op))
@@ -273,9 +273,9 @@ void FragmentCode::emitEarlyLoads() {
     for (Value operand : v.getDefiningOp()->getOperands())
       need(need, operand);
   };
-  for (auto store : device.getBody().front().getOps<ir::StoreOp>())
+  for (auto store : ir::lastBlock(device).getOps<ir::StoreOp>())
     need(need, store.getTile());
-  for (auto load : device.getBody().front().getOps<ir::LoadOp>()) {
+  for (auto load : ir::lastBlock(device).getOps<ir::LoadOp>()) {
     RankedTensorType t = tileType(load.getTile());
     if (!needed.contains(load.getTile()))
       continue;
@@ -329,7 +329,7 @@ void FragmentCode::emitFour(ir::StoreOp op, int64_t n) {
 
 /// Rows of whole fragments, by loads and stores whose columns are the memory's last dimension.
 void FragmentCode::emitRows() {
-  for (Operation &op : device.getBody().front()) {
+  for (Operation &op : ir::lastBlock(device)) {
     auto open = [&](auto access) {
       Value memory = access.getMemory();
       RankedTensorType t = tileType(access.getTile());
@@ -356,7 +356,7 @@ void FragmentCode::emitRows() {
 
 bool FragmentCode::storesTwice() {
   llvm::SmallDenseSet<Value> stored;
-  return !llvm::all_of(device.getBody().front().getOps<ir::StoreOp>(),
+  return !llvm::all_of(ir::lastBlock(device).getOps<ir::StoreOp>(),
                        [&](ir::StoreOp store) { return stored.insert(store.getMemory()).second; });
 }
 
@@ -364,7 +364,7 @@ FragmentCode::Blocks FragmentCode::blocks() {
   int64_t columns = 0;
   if (storesTwice() || !earlyLoads().empty())
     return {};
-  for (auto store : device.getBody().front().getOps<ir::StoreOp>()) {
+  for (auto store : ir::lastBlock(device).getOps<ir::StoreOp>()) {
     RankedTensorType t = tileType(store.getTile());
     if (!isFragmentTile(t) || store.getTable() || (columns && t.getDimSize(1) != columns) ||
         (reduces(store.getTile()) &&
@@ -378,7 +378,7 @@ FragmentCode::Blocks FragmentCode::blocks() {
 /// A few columns at a time: what is stored to is loaded, then everything that is stored of it. Two stores to one memory
 /// keep their order instead.
 void FragmentCode::emitStackStores() {
-  Block &body = device.getBody().front();
+  Block &body = ir::lastBlock(device);
   SmallVector<ir::StoreOp> fragments, others;
   SmallVector<ir::LoadOp> replaced;
   int64_t widest = 0;
@@ -436,7 +436,7 @@ void FragmentCode::emitStore(ir::StoreOp op) {
 
 /// Of a stack: what the task stores to the load's memory is stored after it, element by element in its place.
 bool FragmentCode::mayBeReplaced(ir::LoadOp load) {
-  auto stores = device.getBody().front().getOps<ir::StoreOp>();
+  auto stores = ir::lastBlock(device).getOps<ir::StoreOp>();
   if (llvm::none_of(stores, [&](ir::StoreOp store) { return store.getMemory() == load.getMemory(); }))
     return true;
   return !storesTwice() && llvm::all_of(stores, [&](ir::StoreOp store) {
@@ -452,7 +452,7 @@ bool FragmentCode::mayBeReplaced(ir::LoadOp load) {
 void FragmentCode::checkMemories() {
   llvm::SmallDenseSet<Value> stored, storedSoFar;
   llvm::SmallDenseMap<Value, ir::StoreOp> first;
-  for (auto store : device.getBody().front().getOps<ir::StoreOp>()) {
+  for (auto store : ir::lastBlock(device).getOps<ir::StoreOp>()) {
     stored.insert(store.getMemory());
     // Stores by one lane keep their order; rows that are found in another way may be another lane's.
     auto rowsOf = [](ir::StoreOp s) {
@@ -463,7 +463,7 @@ void FragmentCode::checkMemories() {
     if (rowsOf(store) != rowsOf(first.try_emplace(store.getMemory(), store).first->second))
       fail(store, "stores to a memory whose rows another store finds in another way");
   }
-  for (Operation &op : device.getBody().front()) {
+  for (Operation &op : ir::lastBlock(device)) {
     auto store = dyn_cast<ir::StoreOp>(op);
     auto load = dyn_cast<ir::LoadOp>(op);
     if (store)
@@ -479,7 +479,13 @@ void FragmentCode::checkMemories() {
 
 /// Index arithmetic comes first: it is cheap, and used at any depth.
 void FragmentCode::emitIndices() {
-  for (Operation &op : device.getBody().front()) {
+  emitIndices(device.getBody().front());
+  if (ir::hasRoles(device))
+    emitIndices(ir::lastBlock(device));
+}
+
+void FragmentCode::emitIndices(Block &block) {
+  for (Operation &op : block) {
     if (op.getNumResults() != 1 || !op.getResult(0).getType().isIndex() || isa<arith::ConstantOp>(op))
       continue;
     SmallVector<std::string> operands;
@@ -528,7 +534,7 @@ bool FragmentCode::emit(std::string &why) {
   }
   if (!sums.empty())
     out.line(sums);
-  for (Operation &op : device.getBody().front()) {
+  for (Operation &op : ir::lastBlock(device)) {
     if (auto s = dyn_cast<ir::StoreOp>(op); s && !isStack)
       emitStore(s);
     else if (isa<scf::ForOp>(op) && llvm::none_of(op.getResults(), [&](Value r) { return given.count(r); }))

@@ -1,6 +1,6 @@
-// C++ for a tile program that one warp runs on fragments: tiles of 8 rows, of which lane l holds row l/4 (`g` in
-// emitted code) and, of every 8 columns, 2 (l%4) and the one after it (`col`, `col + 1`). The four lanes of a row share
-// what has one value a row.
+// C++ for a tile program, or for the last role of one, that one warp runs on fragments: tiles of 8 rows, of which lane
+// l holds row l/4 (`g` in emitted code) and, of every 8 columns, 2 (l%4) and the one after it (`col`, `col + 1`). The
+// four lanes of a row share what has one value a row.
 //
 // Everything is an expression of its index, computed where a store needs it and then kept in a variable; nothing is in
 // shared memory. A reduction along a row goes over the lane's own elements and then over the row's lanes. A row's value
@@ -100,6 +100,7 @@ private:
   bool mayBeReplaced(ir::LoadOp load);
   void checkMemories();
   void emitIndices();
+  void emitIndices(mlir::Block &block);
   llvm::SmallVector<mlir::Value> keptValues() const;
   ir::LoadOp rowOf(mlir::Operation *reduce) const;
   llvm::SmallVector<mlir::Value> rowValues() const;

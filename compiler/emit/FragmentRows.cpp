@@ -86,7 +86,7 @@ std::string FragmentCode::reduced(Operation *operation, Index index) {
 SmallVector<Value> FragmentCode::rowValues() const {
   SmallVector<Value> values;
   ir::DeviceOp op = device;
-  op.getBody().walk([&](linalg::BroadcastOp b) {
+  ir::lastBlock(op).walk([&](linalg::BroadcastOp b) {
     Value v = b.getInput();
     if (isRowTile(tileType(v)) && !llvm::is_contained(b.getDimensions(), (int64_t)0) && reduces(v) && !isStreaming(v) &&
         tileType(v).getElementType().isF32() && !llvm::is_contained(values, v))
@@ -137,7 +137,7 @@ SmallVector<ir::LoadOp> FragmentCode::earlyLoads() const {
   SmallVector<ir::LoadOp> loads;
   int64_t elements = 0;
   ir::DeviceOp op = device;
-  for (auto load : op.getBody().front().getOps<ir::LoadOp>()) {
+  for (auto load : ir::lastBlock(op).getOps<ir::LoadOp>()) {
     RankedTensorType t = tileType(load.getTile());
     bool isWhole = isFragmentTile(t) && load.getSizes().back() == t.getShape().back();
     bool isUsed = llvm::any_of(load->getUsers(), [](Operation *user) { return !isa<linalg::ReduceOp>(user); });

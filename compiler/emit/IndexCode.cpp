@@ -3,6 +3,7 @@
 #include "ScalarCode.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 
@@ -23,6 +24,17 @@ IndexCode::IndexCode(ir::DeviceOp device, const Parameters &parameters, CodeWrit
   for (auto [a, n] : llvm::zip(device.getBody().getArguments(), parameters.names))
     names[a] = n;
   emit(device.getBody().front());
+}
+
+void IndexCode::open(ArrayRef<roles::RoleProduct::Operand> tiles, const std::string &k) {
+  llvm::SmallPtrSet<Operation *, 4> opened;
+  for (const roles::RoleProduct::Operand &tile : tiles) {
+    scf::ForOp loop = tile.loop;
+    if (!opened.insert(loop).second)
+      continue;
+    names[loop.getInductionVar()] = k;
+    emit(*loop.getBody());
+  }
 }
 
 void IndexCode::emit(Block &block) {

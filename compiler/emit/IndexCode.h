@@ -3,7 +3,7 @@
 
 #include "CodeWriter.h"
 
-#include "compiler/ir/Evt.h"
+#include "compiler/roles/RoleProduct.h"
 
 #include <string>
 #include <vector>
@@ -20,14 +20,15 @@ struct Parameters {
 /// Declares index values as `v0`, `v1`, … where they are asked for.
 class IndexCode {
 public:
-  /// Emits the arithmetic outside of loops.
+  /// Emits the arithmetic outside of loops and roles.
   IndexCode(ir::DeviceOp device, const Parameters &parameters, CodeWriter &out);
-  /// The arithmetic of one more block, such as a loop's, whose variable is `set` before.
-  void emit(mlir::Block &block);
+  /// The arithmetic of the loops that load these tiles, with `k` in the place of their variables.
+  void open(llvm::ArrayRef<roles::RoleProduct::Operand> tiles, const std::string &k);
   std::string name(mlir::Value v) const;
-  void set(mlir::Value v, const std::string &n) { names[v] = n; }
 
 private:
+  void emit(mlir::Block &block);
+
   CodeWriter &out;
   llvm::DenseMap<mlir::Value, std::string> names;
   unsigned next = 0;

@@ -346,13 +346,6 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
   int64_t collected = 0;
   for (unsigned k = 0; k < s.calls.size(); ++k) {
     ir::CallOp call = s.calls[k];
-    if (ir::hasRoles(ir::calleeOf(call))) {
-      // At its place rather than as its own error, with which a long function would be printed.
-      emitError(ir::calleeOf(call).getLoc())
-          << "'" << call.getCallee()
-          << "' has roles, which the CUDA target makes itself: give it the function without them";
-      return {};
-    }
     auto n = collectedBy(call);
     if (!n || *n > cudaCollectedLimit) {
       call.emitOpError("notifies elements read from tables ")

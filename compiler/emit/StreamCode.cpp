@@ -32,16 +32,14 @@ void emitFeed(ir::DeviceOp device, const roles::StreamedProduct &product, CodeWr
   out.line("// ", name, ", loader: its weights, stage by stage");
   out.line("EVT_FORCED void feed_", name, "(const char *(&from)[", product.fragments(), "]", parameters.list, ") {");
   IndexCode index(device, parameters, out);
-  scf::ForOp loop = product.loop;
   out.line("{");
   out.line("const int64_t k = ", product.lower, ";");
-  index.set(loop.getInductionVar(), "k");
-  index.emit(*loop.getBody());
+  index.open(product.weights, "k");
   // Stages of a fragment follow each other.
   int64_t next = 0;
   for (const auto &w : product.weights) {
     ir::LoadOp load = w.load;
-    for (int64_t f = 0; f < w.fragments; ++f)
+    for (int64_t f = 0; f < product.fragments(w); ++f)
       out.line("from[", next++, "] = reinterpret_cast<const char *>(evt::packed(", index.name(load.getMemory()), ", {",
                offsets(index, load.getOffsets(), f ? num(layout::packedRows * f) : "", ""), "}));");
   }
@@ -60,9 +58,8 @@ void emitRows(ir::DeviceOp device, const roles::StreamedProduct &product, bool i
   out.line("const int thread = evt::ptx::kept_thread(), warp = thread / 32;");
   out.line("const int g = evt::fragment_row(thread), c = evt::fragment_quarter(thread);");
   IndexCode index(device, parameters, out);
-  scf::ForOp loop = product.loop;
-  ir::LoadOp load = product.rows;
-  auto k = cast<BlockArgument>(loop.getInductionVar());
+  ir::LoadOp load = product.rows.load;
+  auto k = cast<BlockArgument>(scf::ForOp(product.rows.loop).getInductionVar());
   bool isOneRow = llvm::none_of(load.getOffsets().drop_back(), [&](Value v) { return roles::dependsOn(v, k); });
   std::string memory = index.name(load.getMemory());
   auto row = [&] {
@@ -81,8 +78,7 @@ void emitRows(ir::DeviceOp device, const roles::StreamedProduct &product, bool i
   out.line("#pragma unroll");
   out.line("for (int s = 0; s < ", product.stages, "; ++s) {");
   out.line("const int64_t k = ", product.lower, " + s * ", product.step, ";");
-  index.set(loop.getInductionVar(), "k");
-  index.emit(*loop.getBody());
+  index.open(product.rows, "k");
   if (!isOneRow) {
     row();
     out.line("int column[", blocks, "];");
@@ -406,10 +402,9 @@ bool waitsDependOn(const GraphCode &graph, unsigned k, unsigned coordinate) {
 
 void setProduct(FragmentCode &code, ir::DeviceOp device, const roles::StreamedProduct &product) {
   unsigned first = 0;
-  scf::ForOp loop = product.loop;
-  for (auto [result, weight] : llvm::zip(loop.getResults(), product.weights)) {
-    code.setFragments(result, first);
-    first += 2 * weight.fragments;
+  for (auto [sum, weight] : llvm::zip(product.sums, product.weights)) {
+    code.setFragments(sum, first);
+    first += 2 * product.fragments(weight);
   }
   SmallVector<BlockArgument> streaming;
   for (unsigned c : product.streaming)

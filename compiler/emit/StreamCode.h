@@ -6,23 +6,20 @@
 #include "EarlyRows.h"
 #include "FragmentCode.h"
 #include "GraphCode.h"
+#include "ProductForms.h"
 #include "ScheduleCode.h"
-
-#include "compiler/roles/StreamedProduct.h"
-#include "compiler/roles/TiledProduct.h"
 
 #include <map>
 
 namespace evt::emit {
 
-/// How each call of a graph runs on CUDA.
+/// How each call of a graph runs on CUDA. Device functions have been split (splitProducts).
 struct StreamPlan {
   explicit StreamPlan(const GraphCode &graph);
 
   struct Call {
     TaskForm form = TaskForm::handedOver;
     std::optional<roles::StreamedProduct> product; // of a call that streams
-    std::string why;                               // it does not
     /// Of a call whose tasks complete the elements of an event that runs another call: the grid coordinates that the
     /// element does not have. Where one block runs all tasks of an element, it needs nobody else to complete it.
     std::vector<unsigned> passes;
@@ -30,9 +27,8 @@ struct StreamPlan {
     /// that are in registers stay there from one to the other.
     unsigned rowsOf = 0;
     std::optional<roles::TiledProduct> tiled; // of a call that multiplies tiles
-    std::string whyNotTiled;
-    std::vector<unsigned> aligned; // of such a call: arguments that are accessed by 16 bytes
-    std::optional<TaskForm> side;  // streamed or tiled: it has tasks only where such calls have; see variants
+    std::vector<unsigned> aligned;            // of such a call: arguments that are accessed by 16 bytes
+    std::optional<TaskForm> side; // streamed or tiled: it has tasks only where such calls have; see variants
     /// Its device function has a body that all compute warps run.
     bool hasBody() const { return form == TaskForm::handedOver || form == TaskForm::joined; }
   };
@@ -59,7 +55,7 @@ struct StreamPlan {
   /// Rows that are read before their events are released.
   EarlyRows early;
   /// The number of the map through which a call of form `tiled` fetches an operand for such a stage.
-  unsigned mapOf(const GraphCode &graph, unsigned call, ir::LoadOp operand,
+  unsigned mapOf(const GraphCode &graph, unsigned call, const roles::RoleProduct::Operand &operand,
                  const roles::TiledProduct::Stage &stage) const;
   /// Of such a call: whether fewer rows than a tile has are fetched where there are no more.
   bool mayHaveFewRows(const GraphCode &graph, unsigned call) const;
@@ -94,14 +90,12 @@ struct StreamPlan {
   /// Calls that a variant has no code for.
   std::vector<unsigned> without(const Variant &variant) const;
 
-  /// For people: how each call runs on CUDA, and why one does not stream.
-  std::string text(const GraphCode &graph) const;
+  /// For people: how each call runs on CUDA, and why one is not split.
+  std::string text(const GraphCode &graph, llvm::ArrayRef<Unsplit> unsplit) const;
 
 private:
-  void matchProducts(const GraphCode &graph);
   void listMaps(const GraphCode &graph);
   void alignCaches(const GraphCode &graph);
-  void dropUnpackable(const GraphCode &graph);
   void findInlined(const GraphCode &graph);
   void shareRows(const GraphCode &graph);
 };

@@ -20,27 +20,24 @@ bool readsTables(ir::CallOp call) {
   return call.getProtocol().walk([](ir::ReadOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
-std::vector<std::string> anyNames(ir::DeviceOp device) {
-  return std::vector<std::string>(device.getBody().getNumArguments(), "x");
-}
-
-/// Whether everything but the products has a form on fragments.
-bool hasFragmentForm(ir::DeviceOp device, const roles::StreamedProduct *product, std::string &why) {
+/// Whether a call's device function has a form on fragments.
+bool hasFragmentForm(ir::DeviceOp device) {
   CodeWriter scratch;
-  FragmentCode code(device, anyNames(device), scratch);
-  FragmentCode keep(device, anyNames(device), scratch);
-  if (product) {
-    setProduct(code, device, *product);
-    setProduct(keep, device, *product);
-  }
-  return code.emit(why) && (!product || keep.emitKeep(why));
+  std::string why;
+  return FragmentCode(device, std::vector<std::string>(device.getBody().getNumArguments(), "x"), scratch).emit(why);
 }
 
 } // namespace
 
 StreamPlan::StreamPlan(const GraphCode &graph) : calls(graph.signature.calls.size()) {
-  matchProducts(graph);
-  dropUnpackable(graph);
+  ProductForms forms(graph.signature);
+  packed = forms.packed;
+  for (auto [call, form] : llvm::zip_equal(calls, forms.calls)) {
+    call.product = form.streamed;
+    call.tiled = form.tiled;
+    call.aligned = form.aligned;
+    call.form = form.streamed ? TaskForm::streamed : form.tiled ? TaskForm::tiled : TaskForm::handedOver;
+  }
   findInlined(graph);
   int64_t stage = std::max(tileStageBytes(), wantedTileStageBytes);
   for (auto [k, call] : llvm::enumerate(calls)) {
@@ -70,39 +67,11 @@ void StreamPlan::alignCaches(const GraphCode &graph) {
   }
 }
 
-void StreamPlan::matchProducts(const GraphCode &graph) {
-  const ir::Signature &s = graph.signature;
-  for (auto [k, plan] : llvm::enumerate(calls)) {
-    ir::CallOp call = s.calls[k];
-    ir::DeviceOp device = ir::calleeOf(call);
-    if (call.isRagged() || readsTables(call)) {
-      plan.why = plan.whyNotTiled = "its grid or its events depend on data";
-      continue;
-    }
-    if (device.isForeign()) {
-      plan.why = "it is written by hand";
-      continue;
-    }
-    auto isImmutable = [&](unsigned argument) { return s.isImmutable(call.getArgs()[argument]); };
-    auto product = roles::matchStreamedProduct(device, isImmutable, plan.why);
-    if (product && hasFragmentForm(device, &*product, plan.why)) {
-      plan.product = product;
-      plan.form = TaskForm::streamed;
-      continue;
-    }
-    auto tiled = roles::matchTiledProduct(device, plan.whyNotTiled);
-    if (tiled && hasStackForm(device, *tiled, plan.aligned, plan.whyNotTiled)) {
-      plan.tiled = tiled;
-      plan.form = TaskForm::tiled;
-    }
-  }
-}
-
 namespace {
 
-unsigned memoryOf(const ir::Signature &s, unsigned k, Value argument) {
+unsigned memoryOf(const ir::Signature &s, unsigned k, unsigned argument) {
   ir::CallOp call = s.calls[k];
-  return s.memoryOf(call.getArgs()[cast<BlockArgument>(argument).getArgNumber()]);
+  return s.memoryOf(call.getArgs()[argument]);
 }
 
 /// The same index, written once or twice.
@@ -116,29 +85,31 @@ bool areSame(Value a, Value b) {
 /// places, and so has a table that says where.
 bool dropsRowsOutside(const GraphCode &graph, unsigned k, ir::LoadOp rows) {
   unsigned dim = rows.getSizes().size() - 2;
-  auto extent = [&](Value memory, unsigned d) { return graph.memoryDimCode(memoryOf(graph.signature, k, memory), d); };
+  auto extent = [&](Value memory, unsigned d) {
+    return graph.memoryDimCode(memoryOf(graph.signature, k, cast<BlockArgument>(memory).getArgNumber()), d);
+  };
   std::string extentOfRows = extent(rows.getMemory(), dim);
   Value first = rows.getOffsets()[dim];
-  return llvm::all_of(ir::calleeOf(graph.signature.calls[k]).getBody().getOps<ir::StoreOp>(), [&](ir::StoreOp store) {
-    if (store.getTable())
-      return extent(store.getTable(), 0) == extentOfRows && areSame(store.getOffsets()[store.getTableDim()], first);
-    for (auto [d, offset] : llvm::enumerate(store.getOffsets()))
-      if (areSame(offset, first) && extent(store.getMemory(), d) == extentOfRows)
-        return true;
-    return false;
-  });
+  return llvm::all_of(
+      ir::lastBlock(ir::calleeOf(graph.signature.calls[k])).getOps<ir::StoreOp>(), [&](ir::StoreOp store) {
+        if (store.getTable())
+          return extent(store.getTable(), 0) == extentOfRows && areSame(store.getOffsets()[store.getTableDim()], first);
+        for (auto [d, offset] : llvm::enumerate(store.getOffsets()))
+          if (areSame(offset, first) && extent(store.getMemory(), d) == extentOfRows)
+            return true;
+        return false;
+      });
 }
 
-StreamPlan::Map mapFor(const GraphCode &graph, unsigned k, ir::LoadOp operand, const roles::TiledProduct &product,
-                       const roles::TiledProduct::Stage &stage) {
-  bool isRows = operand == product.rows;
-  auto offsets = operand.getOffsets();
+StreamPlan::Map mapFor(const GraphCode &graph, unsigned k, const roles::RoleProduct::Operand &operand,
+                       const roles::TiledProduct &product, const roles::TiledProduct::Stage &stage) {
+  bool isRows = operand.load == product.rows.load;
+  auto offsets = operand.offsets();
   int64_t chunks = (isRows ? stage.rowsTogether : product.isPacked) ? stage.chunks : 1;
   // Only of rows: a column outside may be part of a sum over columns. And only beyond the end.
-  return {memoryOf(graph.signature, k, operand.getMemory()),
-          cast<RankedTensorType>(operand.getTile().getType()).getDimSize(0), chunks * roles::chunkColumns,
+  return {memoryOf(graph.signature, k, *operand.argument()), operand.tile().getDimSize(0), chunks * roles::chunkColumns,
           isRows && roles::isDivisible(offsets[offsets.size() - 2], product.tileRows) &&
-              dropsRowsOutside(graph, k, product.rows)};
+              dropsRowsOutside(graph, k, product.rows.load)};
 }
 
 } // namespace
@@ -146,7 +117,7 @@ StreamPlan::Map mapFor(const GraphCode &graph, unsigned k, ir::LoadOp operand, c
 bool StreamPlan::dropsRowsOutside(const GraphCode &graph, ir::DeviceOp device) const {
   for (auto [k, call] : llvm::enumerate(calls))
     if (call.form == TaskForm::streamed && ir::calleeOf(graph.signature.calls[k]) == device &&
-        !emit::dropsRowsOutside(graph, k, call.product->rows))
+        !emit::dropsRowsOutside(graph, k, call.product->rows.load))
       return false;
   return true;
 }
@@ -155,13 +126,13 @@ void StreamPlan::listMaps(const GraphCode &graph) {
   for (auto [k, call] : llvm::enumerate(calls)) {
     if (call.form != TaskForm::tiled)
       continue;
-    SmallVector<ir::LoadOp> operands{call.tiled->rows};
+    SmallVector<roles::RoleProduct::Operand> operands{call.tiled->rows};
     operands.append(call.tiled->weights.begin(), call.tiled->weights.end());
     SmallVector<roles::TiledProduct::Stage> stages{call.tiled->stage};
     if (mayHaveFewRows(graph, k))
       stages.push_back(call.tiled->few);
     for (const roles::TiledProduct::Stage &stage : stages)
-      for (ir::LoadOp operand : operands) {
+      for (const roles::RoleProduct::Operand &operand : operands) {
         Map map = mapFor(graph, k, operand, *call.tiled, stage);
         if (!llvm::is_contained(maps, map))
           maps.push_back(map);
@@ -173,7 +144,7 @@ void StreamPlan::listMaps(const GraphCode &graph) {
   }
 }
 
-unsigned StreamPlan::mapOf(const GraphCode &graph, unsigned k, ir::LoadOp operand,
+unsigned StreamPlan::mapOf(const GraphCode &graph, unsigned k, const roles::RoleProduct::Operand &operand,
                            const roles::TiledProduct::Stage &stage) const {
   return llvm::find(maps, mapFor(graph, k, operand, *calls[k].tiled, stage)) - maps.begin();
 }
@@ -182,71 +153,9 @@ bool StreamPlan::mayHaveFewRows(const GraphCode &graph, unsigned k) const {
   // What the runtime does: runtime/artifact/Shapes.cpp, fetchedRows.
   const roles::TiledProduct &product = *calls[k].tiled;
   ir::CallOp call = graph.signature.calls[k];
-  ir::LoadOp rows = product.rows;
-  Value memory = call.getArgs()[cast<BlockArgument>(rows.getMemory()).getArgNumber()];
+  Value memory = call.getArgs()[*product.rows.argument()];
   return !isa<BlockArgument>(memory) && cast<MemRefType>(memory.getType()).getRank() == 2 &&
-         mapFor(graph, k, rows, product, product.stage).mayReadOutside;
-}
-
-/// A packed tensor must be read as weights wherever it is read. A product of tiles reads all its weights from packed
-/// tensors or none, and is no reason to pack one.
-void StreamPlan::dropUnpackable(const GraphCode &graph) {
-  const ir::Signature &s = graph.signature;
-  auto isWeight = [&](unsigned k, unsigned argument) {
-    ir::CallOp call = s.calls[k];
-    BlockArgument memory = ir::calleeOf(call).getBody().getArgument(argument);
-    return llvm::all_of(memory.getUsers(), [&](Operation *user) {
-      if (calls[k].form == TaskForm::tiled)
-        return calls[k].tiled->mayBePacked && llvm::is_contained(calls[k].tiled->weights, user);
-      return calls[k].form == TaskForm::streamed &&
-             llvm::any_of(calls[k].product->weights, [&](roles::StreamedProduct::Weight w) { return w.load == user; });
-    });
-  };
-  for (bool changed = true; changed;) {
-    changed = false;
-    llvm::SmallDenseSet<Value> unpackable, streamed;
-    for (unsigned k = 0; k < calls.size(); ++k) {
-      ir::CallOp call = s.calls[k];
-      for (auto [i, a] : llvm::enumerate(call.getArgs())) {
-        if (!isa<MemRefType>(a.getType()))
-          continue;
-        if (!isWeight(k, i))
-          unpackable.insert(a);
-        else if (calls[k].form == TaskForm::streamed)
-          streamed.insert(a);
-      }
-    }
-    for (unsigned k = 0; k < calls.size(); ++k) {
-      if (calls[k].form != TaskForm::tiled)
-        continue;
-      ir::CallOp call = s.calls[k];
-      SmallVector<Value> weights;
-      for (ir::LoadOp load : calls[k].tiled->weights)
-        weights.push_back(call.getArgs()[cast<BlockArgument>(load.getMemory()).getArgNumber()]);
-      calls[k].tiled->isPacked =
-          llvm::all_of(weights, [&](Value w) { return streamed.contains(w) && !unpackable.contains(w); });
-      if (!calls[k].tiled->isPacked)
-        unpackable.insert(weights.begin(), weights.end());
-    }
-    packed.clear();
-    for (unsigned k = 0; k < calls.size(); ++k)
-      if (calls[k].form == TaskForm::streamed)
-        for (auto &w : calls[k].product->weights) {
-          ir::CallOp call = s.calls[k];
-          Value a = call.getArgs()[w.argument];
-          if (unpackable.contains(a)) {
-            calls[k].form = TaskForm::handedOver;
-            calls[k].product.reset();
-            calls[k].why = "its weights are read in another way too";
-            changed = true;
-            break;
-          }
-          unsigned argument = cast<BlockArgument>(a).getArgNumber();
-          if (!llvm::is_contained(packed, argument))
-            packed.push_back(argument);
-        }
-  }
-  llvm::sort(packed);
+         mapFor(graph, k, product.rows, product, product.stage).mayReadOutside;
 }
 
 /// The grid coordinates that the element of a notify does not have, if the others are its indices as they are.
@@ -280,7 +189,6 @@ void StreamPlan::findInlined(const GraphCode &graph) {
   const ir::Signature &s = graph.signature;
   for (unsigned m = 0; m < calls.size(); ++m) {
     ir::CallOp call = s.calls[m];
-    std::string why;
     auto waits = llvm::to_vector(call.getProtocol().getOps<ir::WaitOp>());
     if (calls[m].form != TaskForm::handedOver || ir::calleeOf(call).isForeign() || call.isRagged() ||
         readsTables(call) || waits.size() != 1 || llvm::is_contained(waits[0].getIsRange(), true))
@@ -322,7 +230,7 @@ void StreamPlan::findInlined(const GraphCode &graph) {
       onCompletion[e] = m;
       continue;
     }
-    if (!alone || !byWarps || !hasFragmentForm(ir::calleeOf(call), nullptr, why))
+    if (!alone || !byWarps || !hasFragmentForm(ir::calleeOf(call)))
       continue;
     calls[m].form = TaskForm::onCompletion;
     onCompletion[e] = m;
@@ -471,7 +379,7 @@ std::vector<unsigned> StreamPlan::without(const Variant &variant) const {
   return absent;
 }
 
-std::string StreamPlan::text(const GraphCode &graph) const {
+std::string StreamPlan::text(const GraphCode &graph, ArrayRef<Unsplit> unsplit) const {
   const ir::Signature &s = graph.signature;
   ir::GraphOp graphOp = s.graph;
   std::string out = "graph " + graphOp.getSymName().str() + " on cuda\n";
@@ -489,10 +397,12 @@ std::string StreamPlan::text(const GraphCode &graph) const {
     ir::CallOp op = s.calls[k];
     if (call.form == TaskForm::tiled) {
       const roles::TiledProduct &p = *call.tiled;
-      auto name = [&](ir::LoadOp load) { return s.memoryName(maps[mapOf(graph, k, load, p.stage)].memory); };
+      auto name = [&](const roles::RoleProduct::Operand &operand) {
+        return s.memoryName(maps[mapOf(graph, k, operand, p.stage)].memory);
+      };
       std::string operands = name(p.rows);
-      for (ir::LoadOp load : p.weights)
-        operands += ", " + name(load);
+      for (const roles::RoleProduct::Operand &weight : p.weights)
+        operands += ", " + name(weight);
       auto columns = [](const roles::TiledProduct::Stage &stage) {
         return std::to_string(stage.chunks * roles::chunkColumns) + " columns of K";
       };
@@ -501,15 +411,13 @@ std::string StreamPlan::text(const GraphCode &graph) const {
           columns(p.stage) + " each" +
           (p.few.chunks != p.stage.chunks ? ", " + columns(p.few) + " for up to " + std::to_string(p.few.rows) + " rows"
                                           : "") +
-          (p.isPacked ? ", from packed weights" : "") + "\n  compute   " + std::to_string(p.tileRows) + " x " +
-          std::to_string(p.allColumns()) + " sums, " + std::to_string(p.pieces() * p.allColumns() / 2) + " a thread\n";
+          (p.isPacked ? ", from packed weights" : "") + (p.hasWeightsAhead() ? "" : ", weights behind its events") +
+          "\n  compute   " + std::to_string(p.tileRows) + " x " + std::to_string(p.allColumns()) + " sums, " +
+          std::to_string(p.pieces() * p.allColumns() / 2) + " a thread\n";
       continue;
     }
     if (call.form != TaskForm::streamed) {
-      out += "run by the compute warps, tiles in shared memory; it does not stream: " + call.why;
-      if (call.whyNotTiled != call.why)
-        out += "; it is no product of tiles: " + call.whyNotTiled;
-      out += "\n";
+      out += "run by the compute warps, tiles in shared memory; " + unsplit[k].text() + "\n";
       if (isFedByStream(graph, *this, ir::calleeOf(op)))
         out += "  loaders   keys and values of long requests, through the ring of weights\n";
       else if (isFed(graph, *this, k))
@@ -518,9 +426,8 @@ std::string StreamPlan::text(const GraphCode &graph) const {
     }
     const roles::StreamedProduct &p = *call.product;
     std::string weights, kept;
-    for (const auto &w : p.weights) {
-      weights += (weights.empty() ? "" : ", ") + s.memoryName(s.memoryOf(op.getArgs()[w.argument]));
-    }
+    for (const auto &w : p.weights)
+      weights += (weights.empty() ? "" : ", ") + s.memoryName(memoryOf(s, k, *w.argument()));
     ir::DeviceOp device = ir::calleeOf(op);
     for (unsigned c : p.streaming)
       kept += (kept.empty() ? "" : ", ") + cast<StringAttr>(device.getCoordNames()[c]).getValue().str();

@@ -18,18 +18,17 @@ FragmentCode stackOf(ir::DeviceOp device, const roles::TiledProduct &product, Ar
                      CodeWriter &out) {
   FragmentCode code(device, names, out, product.tileRows);
   unsigned first = 0;
-  scf::ForOp loop = product.loop;
-  for (auto [result, columns] : llvm::zip(loop.getResults(), product.columns)) {
-    code.setFragments(result, first);
+  for (auto [sum, columns] : llvm::zip(product.sums, product.columns)) {
+    code.setFragments(sum, first);
     first += columns / 4;
   }
   return code;
 }
 
 /// A tile's place for the copy engine, columns first; `k` is the place along K within the loop.
-std::string coordinates(const IndexCode &index, ir::LoadOp load) {
+std::string coordinates(const IndexCode &index, const roles::RoleProduct::Operand &operand) {
   std::string text;
-  for (Value offset : llvm::reverse(load.getOffsets()))
+  for (Value offset : llvm::reverse(operand.offsets()))
     text += text.empty() ? ", (int)" + index.name(offset) + " + k" : ", (int)" + index.name(offset);
   return text;
 }
@@ -46,18 +45,16 @@ void emitFeed(ir::DeviceOp device, const roles::TiledProduct &product, CodeWrite
              product.step, ");");
   }
   out.line("}");
-  auto open = [&](IndexCode &index) {
-    index.set(loop.getInductionVar(), index.name(loop.getLowerBound()));
-    index.emit(*loop.getBody());
+  auto open = [&](IndexCode &index, ArrayRef<roles::RoleProduct::Operand> tiles) {
+    index.open(tiles, index.name(loop.getLowerBound()));
   };
   out.line("// ", name, ", compute: rows that are there from the tile's first on");
   out.line("EVT_FORCED int64_t rows_", name, "(", parameters.list.substr(2), ") {");
   {
     IndexCode index(device, parameters, out);
-    open(index);
-    ir::LoadOp rows = product.rows;
-    out.line("return ", parameters.names[cast<BlockArgument>(rows.getMemory()).getArgNumber()], ".dims[0] - ",
-             index.name(rows.getOffsets().front()), ";");
+    open(index, product.rows);
+    out.line("return ", parameters.names[*product.rows.argument()], ".dims[0] - ",
+             index.name(product.rows.offsets().front()), ";");
   }
   out.line("}");
   auto eachChunk = [&](auto copies) {
@@ -75,7 +72,7 @@ void emitFeed(ir::DeviceOp device, const roles::TiledProduct &product, CodeWrite
            parameters.list, ") {");
   {
     IndexCode index(device, parameters, out);
-    open(index);
+    open(index, product.rows);
     out.line("ring.send(stages, (uint32_t)(chunks * fetched * ", row, "), ", fill);
     if (product.stage.rowsTogether || product.few.rowsTogether) {
       out.line("if (together) {");
@@ -96,14 +93,14 @@ void emitFeed(ir::DeviceOp device, const roles::TiledProduct &product, CodeWrite
   out.line("EVT_FORCED void fetch_weights_", name, "(evt::TileRing &ring, int stages, int chunks, int room", maps,
            parameters.list, ") {");
   IndexCode index(device, parameters, out);
-  open(index);
+  open(index, product.weights);
   out.line("ring.send(stages, (uint32_t)(chunks * ", product.bytesOf(product.allColumns()), "), ", fill);
   out.line("to += (uint32_t)(chunks * room * ", row, ");");
   auto copies = [&](const char *how, const char *times) {
     int64_t at = 0;
-    for (auto [w, load] : llvm::enumerate(product.weights)) {
+    for (auto [w, weight] : llvm::enumerate(product.weights)) {
       out.line("evt::ptx::", how, "(to + (uint32_t)(", times, product.bytesOf(at), "), w", w, ", arrived",
-               coordinates(index, load), ");");
+               coordinates(index, weight), ");");
       at += product.columns[w];
     }
   };
@@ -173,11 +170,11 @@ void emitFinish(ir::DeviceOp device, const roles::TiledProduct &product, CodeWri
 }
 
 /// `maps + 3, maps + 5`: through which a call fetches operands for such a stage.
-std::string mapList(const GraphCode &graph, const StreamPlan &plan, unsigned k, ArrayRef<ir::LoadOp> operands,
-                    const roles::TiledProduct::Stage &stage) {
+std::string mapList(const GraphCode &graph, const StreamPlan &plan, unsigned k,
+                    ArrayRef<roles::RoleProduct::Operand> operands, const roles::TiledProduct::Stage &stage) {
   std::string list;
-  for (ir::LoadOp load : operands)
-    list += ", maps + " + num(plan.mapOf(graph, k, load, stage));
+  for (const roles::RoleProduct::Operand &operand : operands)
+    list += ", maps + " + num(plan.mapOf(graph, k, operand, stage));
   return list;
 }
 
@@ -187,8 +184,7 @@ std::string fetchedRows(const GraphCode &graph, const StreamPlan &plan, unsigned
   if (!plan.mayHaveFewRows(graph, k))
     return num(product.tileRows);
   ir::CallOp call = graph.signature.calls[k];
-  ir::LoadOp rows = product.rows;
-  int m = graph.signature.memoryOf(call.getArgs()[cast<BlockArgument>(rows.getMemory()).getArgNumber()]);
+  int m = graph.signature.memoryOf(call.getArgs()[*product.rows.argument()]);
   return "evt::fetched_rows<" + num(product.tileRows) + ">(P.m" + num(m) + ".dims[0])";
 }
 
@@ -216,9 +212,15 @@ void emitLoads(const GraphCode &graph, const StreamPlan &plan, unsigned k, CodeW
   declareCoords(graph, k, out);
   out.line("const evt::TensorMap *const maps = evt::tensor_maps(w.launch, launch_words);");
   out.line("[[maybe_unused]] const int fetched = ", fetchedRows(graph, plan, k), ";");
-  out.line("#ifdef EVT_NO_RUN_AHEAD");
-  out.line("evt::pass_ahead<dynamic>(w, task, [&](auto &ahead) { return waits_", k, "(ahead, P", list, "); });");
-  out.line("#endif");
+  std::string passes =
+      "evt::pass_ahead<dynamic>(w, task, [&](auto &ahead) { return waits_" + num(k) + "(ahead, P" + list + "); });";
+  if (product.hasWeightsAhead()) {
+    out.line("#ifdef EVT_NO_RUN_AHEAD");
+    out.line(passes);
+    out.line("#endif");
+  } else {
+    out.line(passes);
+  }
   eachStage([&](const roles::TiledProduct::Stage &stage) {
     // As compute does: run_tiled in device/cuda/tiled.h.
     bool isFew = !isTwofold || stage == product.few;
@@ -230,7 +232,7 @@ void emitLoads(const GraphCode &graph, const StreamPlan &plan, unsigned k, CodeW
   declareCoords(graph, k, out);
   out.line("const evt::TensorMap *const maps = evt::tensor_maps(w.launch, launch_words);");
   out.line("const int fetched = ", fetchedRows(graph, plan, k), ";");
-  out.line("evt::pass_ahead<dynamic>(w, task, [&](auto &ahead) { return waits_", k, "(ahead, P", list, "); });");
+  out.line(passes);
   eachStage([&](const roles::TiledProduct::Stage &stage) {
     return "fetch_rows_" + device + stages(stage) + "fetched, " + (stage.rowsTogether ? "true" : "false") +
            mapList(graph, plan, k, product.rows, stage) + args + ")";

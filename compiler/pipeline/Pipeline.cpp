@@ -121,13 +121,15 @@ std::string buildCuda(const Options &options, const std::string &folder, nlohman
   const nlohmann::ordered_json variants = manifest["cuda"].value("variants", nlohmann::ordered_json::array());
   for (const std::string &architecture : options.cuda.architectures) {
     if (variants.empty())
-      cubins.push_back({architecture, "kernel." + architecture + ".cubin"});
+      cubins.push_back({architecture, "kernel." + architecture + ".cubin", "", "", {}});
     // Variants have no code in common, so a file each, and NVIDIA's compiler makes them side by side: half of its time
     // it uses one core.
     for (size_t v = 0; v < variants.size(); ++v)
       cubins.push_back({architecture,
                         "kernel." + architecture + "." + variants[v]["suffix"].get<std::string>().substr(1) + ".cubin",
-                        std::string(emit::variantMacro) + "=" + std::to_string(v)});
+                        std::string(emit::variantMacro) + "=" + std::to_string(v),
+                        "",
+                        {}});
   }
   std::string failure;
   {
@@ -203,8 +205,9 @@ ir::GraphOp findGraph(ModuleOp module, const std::string &name) {
 
 //===-- The map of the pipeline -----------------------------------------------------------------------------------===//
 //
-//   split roles       if asked for, on the CPU: to run products as a GPU does, where the emitter gives them roles.
-//                     Before the proof, so that what is proved is what is run
+//   split roles       products, for a GPU where the target has a form for their roles, and on the CPU if asked for, to
+//   run
+//                     them as a GPU does. Before the proof, so that what is proved is what is run
 //   infer events      a graph without events gets them from what its tasks read and write; a graph with events keeps
 //                     them, because whoever wrote them may know more than the analysis does
 //   prove             order, counts and progress for every shape. First, because nothing after it looks for mistakes: a
@@ -217,8 +220,12 @@ ir::GraphOp findGraph(ModuleOp module, const std::string &name) {
 
 LogicalResult check(Program &program, const Options &options) {
   program.facts.wanted = options.schedules;
-  if (options.roles && failed(timed(options, "split roles", [&] {
-        roles::splitRoles(*program.module);
+  const bool isCuda = options.target == emit::Target::cuda;
+  if ((isCuda || options.roles) && failed(timed(options, "split roles", [&]() -> LogicalResult {
+        if (isCuda && failed(emit::splitProducts(program.graph, program.unsplit)))
+          return failure();
+        if (!isCuda)
+          roles::splitRoles(*program.module);
         return verify(*program.module);
       })))
     return failure();

@@ -19,7 +19,7 @@ struct Options {
   std::string graph;                  // which graph of the module; empty: the only one
   ProofLimits proof;                  // how hard to try before "not proved"
   bool verify = true;                 // off: the program is trusted as it is
-  bool roles = false;                 // device functions with products are split into roles first
+  bool roles = false;                 // on the CPU: device functions with products are split into roles first
   std::vector<std::string> schedules; // that the artifact is to hold; none named: all
   emit::Target target = emit::Target::cpu;
   HostCompiler host;
@@ -32,6 +32,7 @@ struct Options {
 struct Program {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   ir::GraphOp graph;
+  std::vector<emit::Unsplit> unsplit; // on a GPU: why calls are no products that have roles
   Findings findings;
   emit::ScheduleFacts facts;
   std::string source;  // kernel.cpp or kernel.cu

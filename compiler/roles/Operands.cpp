@@ -33,48 +33,59 @@ int64_t divisorOf(AffineExpr e, ArrayRef<int64_t> dims, ArrayRef<int64_t> symbol
 
 } // namespace
 
-int64_t divisorOf(Value v) {
+// An index may be used many times by those that hang on it: what was found for it is kept while a question is answered.
+
+static int64_t divisorOf(Value v, llvm::DenseMap<Value, int64_t> &known) {
   if (auto c = ir::constantOf(v))
     return std::abs(*c);
   if (auto argument = dyn_cast<BlockArgument>(v)) {
     auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
     return loop && argument == loop.getInductionVar()
-               ? std::gcd(divisorOf(loop.getLowerBound()), divisorOf(loop.getStep()))
+               ? std::gcd(divisorOf(loop.getLowerBound(), known), divisorOf(loop.getStep(), known))
                : 1;
   }
+  if (auto it = known.find(v); it != known.end())
+    return it->second;
   Operation *op = v.getDefiningOp();
+  SmallVector<int64_t> operands;
+  bool isKnown = isa<affine::AffineApplyOp, arith::MulIOp, arith::AddIOp, arith::SubIOp>(op);
+  for (Value o : isKnown ? op->getOperands() : op->getOperands().take_front(0))
+    operands.push_back(divisorOf(o, known));
+  int64_t divisor = 1;
   if (auto apply = dyn_cast<affine::AffineApplyOp>(op)) {
     AffineMap map = apply.getAffineMap();
-    SmallVector<int64_t> operands;
-    for (Value o : apply.getOperands())
-      operands.push_back(divisorOf(o));
-    return divisorOf(map.getResult(0), ArrayRef<int64_t>(operands).take_front(map.getNumDims()),
-                     ArrayRef<int64_t>(operands).drop_front(map.getNumDims()));
+    divisor = divisorOf(map.getResult(0), ArrayRef<int64_t>(operands).take_front(map.getNumDims()),
+                        ArrayRef<int64_t>(operands).drop_front(map.getNumDims()));
+  } else if (isa<arith::MulIOp>(op)) {
+    divisor = operands[0] * operands[1];
+  } else if (isKnown) {
+    divisor = std::gcd(operands[0], operands[1]);
   }
-  if (isa<arith::MulIOp>(op))
-    return divisorOf(op->getOperand(0)) * divisorOf(op->getOperand(1));
-  if (isa<arith::AddIOp, arith::SubIOp>(op))
-    return std::gcd(divisorOf(op->getOperand(0)), divisorOf(op->getOperand(1)));
-  return 1;
+  return known[v] = divisor;
 }
 
-std::optional<int64_t> slopeOf(Value v, Value of) {
+int64_t divisorOf(Value v) {
+  llvm::DenseMap<Value, int64_t> known;
+  return divisorOf(v, known);
+}
+
+static std::optional<int64_t> slopeOf(Value v, Value of, llvm::DenseMap<Value, std::optional<int64_t>> &known) {
   if (v == of)
     return 1;
   auto argument = dyn_cast<BlockArgument>(of);
   if (!argument || !dependsOn(v, argument))
     return 0;
+  if (auto it = known.find(v); it != known.end())
+    return it->second;
   auto apply = v.getDefiningOp<affine::AffineApplyOp>();
   if (!apply)
     return std::nullopt;
   // Linear in its operands: the difference of two neighbours is a constant.
   AffineMap map = apply.getAffineMap();
-  int64_t slope = 0;
+  std::optional<int64_t> slope = 0;
   for (auto [i, operand] : llvm::enumerate(apply.getOperands())) {
-    auto inner = slopeOf(operand, of);
-    if (!inner)
-      return std::nullopt;
-    if (*inner == 0)
+    auto inner = slopeOf(operand, of, known);
+    if (inner && *inner == 0)
       continue;
     MLIRContext *context = map.getContext();
     AffineExpr x =
@@ -82,31 +93,37 @@ std::optional<int64_t> slopeOf(Value v, Value of) {
     AffineExpr step = simplifyAffineExpr(map.getResult(0).replace(x, x + 1) - map.getResult(0), map.getNumDims(),
                                          map.getNumSymbols());
     auto c = dyn_cast<AffineConstantExpr>(step);
-    if (!c)
-      return std::nullopt;
-    slope += c.getValue() * *inner;
+    slope = inner && c && slope ? std::optional(*slope + c.getValue() * *inner) : std::nullopt;
   }
-  return slope;
+  return known[v] = slope;
+}
+
+std::optional<int64_t> slopeOf(Value v, Value of) {
+  llvm::DenseMap<Value, std::optional<int64_t>> known;
+  return slopeOf(v, of, known);
+}
+
+static bool isArithmetic(Value v, llvm::DenseSet<Value> &known) {
+  if (isa<BlockArgument>(v) || ir::constantOf(v) || known.contains(v))
+    return true;
+  bool is =
+      isa<affine::AffineApplyOp, affine::AffineMinOp, affine::AffineMaxOp, arith::AddIOp, arith::SubIOp, arith::MulIOp>(
+          v.getDefiningOp()) &&
+      llvm::all_of(v.getDefiningOp()->getOperands(), [&](Value o) { return isArithmetic(o, known); });
+  if (is)
+    known.insert(v);
+  return is;
 }
 
 bool isArithmetic(Value v) {
-  if (isa<BlockArgument>(v) || ir::constantOf(v))
-    return true;
-  return isa<affine::AffineApplyOp, affine::AffineMinOp, affine::AffineMaxOp, arith::AddIOp, arith::SubIOp,
-             arith::MulIOp>(v.getDefiningOp()) &&
-         llvm::all_of(v.getDefiningOp()->getOperands(), isArithmetic);
+  llvm::DenseSet<Value> known;
+  return isArithmetic(v, known);
 }
 
 bool isZero(Value v) {
   if (auto fill = v.getDefiningOp<linalg::FillOp>())
     return matchPattern(fill.getInputs()[0], m_AnyZeroFloat()) || matchPattern(fill.getInputs()[0], m_PosZeroFloat());
   return matchPattern(v, m_AnyZeroFloat());
-}
-
-ir::LoadOp convertedLoad(Value operand) {
-  auto extend = operand.getDefiningOp<arith::ExtFOp>();
-  auto load = extend ? extend.getIn().getDefiningOp<ir::LoadOp>() : ir::LoadOp();
-  return load && !load.getTable() && load.getFill().isZero() ? load : ir::LoadOp();
 }
 
 bool readsLastTwo(ir::LoadOp load) {
@@ -116,22 +133,25 @@ bool readsLastTwo(ir::LoadOp load) {
          sizes.back() == tile.getDimSize(1) && llvm::all_of(sizes.drop_back(2), [](int64_t n) { return n == 1; });
 }
 
-bool dependsOn(Value value, BlockArgument argument) {
+static bool dependsOn(Value value, BlockArgument argument, llvm::DenseSet<Value> &seen) {
   if (value == argument)
     return true;
   Operation *op = value.getDefiningOp();
-  if (!op)
+  if (!op || !seen.insert(value).second)
     return false;
   // A map may ignore some of its operands.
-  if (auto apply = dyn_cast<affine::AffineApplyOp>(op)) {
-    AffineMap map = apply.getAffineMap();
-    for (auto [i, o] : llvm::enumerate(apply.getOperands()))
-      if ((i < map.getNumDims() ? map.isFunctionOfDim(i) : map.isFunctionOfSymbol(i - map.getNumDims())) &&
-          dependsOn(o, argument))
-        return true;
-    return false;
-  }
-  return llvm::any_of(op->getOperands(), [&](Value o) { return dependsOn(o, argument); });
+  auto apply = dyn_cast<affine::AffineApplyOp>(op);
+  AffineMap map = apply ? apply.getAffineMap() : AffineMap();
+  for (auto [i, o] : llvm::enumerate(op->getOperands()))
+    if ((!map || (i < map.getNumDims() ? map.isFunctionOfDim(i) : map.isFunctionOfSymbol(i - map.getNumDims()))) &&
+        dependsOn(o, argument, seen))
+      return true;
+  return false;
+}
+
+bool dependsOn(Value value, BlockArgument argument) {
+  llvm::DenseSet<Value> seen;
+  return dependsOn(value, argument, seen);
 }
 
 } // namespace evt::roles

@@ -23,9 +23,6 @@ bool isArithmetic(mlir::Value index);
 /// A tile of zeros.
 bool isZero(mlir::Value tile);
 
-/// The 16-bit load that is converted for a product.
-ir::LoadOp convertedLoad(mlir::Value operand);
-
 /// The load reads its tile from the last two dimensions of its memory.
 bool readsLastTwo(ir::LoadOp load);
 

@@ -13,23 +13,16 @@
 //   further
 //              loads, stores, notifies. Only it touches memory after a product.
 //
-// The form that is recognized, of which the rest of the body must be expressible on 8-row fragments
-// (emit/FragmentCode.h):
+// The form that is recognized, of functions that are split into roles (RoleProduct.h), and of which what the last role
+// does must be expressible on 8-row fragments (emit/FragmentCode.h):
 //
-//   %acc… = scf.for %k = lb to ub step S iter_args(zero…) {
-//     %a = extf(evt.load %x[…] : 8 x S)                  // rows: no dependence on the streaming coordinates
-//     %b = extf(evt.load %w[…, rows, columns] : N x S)   // weights: immutable, once for each accumulator
-//     matmul_transpose_b ins(%a, %b) outs(%acc)
-//   }
+//   rows      tiles of 8 x S, which do not depend on the streaming coordinates
+//   weights   tiles of N x S of tensors that are loaded ahead, one for each sum
+//   K         a constant number of steps of S
 #pragma once
 
 #include "compiler/layout/PackedWeights.h"
-#include "compiler/roles/Operands.h"
-
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-
-#include <string>
+#include "compiler/roles/RoleProduct.h"
 
 namespace evt::roles {
 
@@ -44,33 +37,24 @@ inline constexpr int64_t mostRowPieces = 24;
 /// Bytes of a ring stage, at most.
 inline constexpr int64_t mostStageBytes = 16384;
 
-struct StreamedProduct {
-  mlir::scf::ForOp loop;
+struct StreamedProduct : RoleProduct {
   int64_t lower = 0, step = 0, stages = 0; // along K
-  ir::LoadOp rows;
-  struct Weight {
-    ir::LoadOp load;
-    unsigned argument; // of the device function
-    int64_t fragments; // N / 8
-  };
-  std::vector<Weight> weights; // one for each accumulator, in order
-  bool isBfloat16 = true;
   /// Coordinates (numbers of the grid) that the rows do not depend on: consecutive tasks that differ only in these keep
   /// their rows.
   std::vector<unsigned> streaming;
 
   int64_t blocks() const { return step / (computeWarps * packedColumns); } // 16-byte pieces of a lane in a stage
   int64_t stageBytes() const { return step / packedColumns * layout::packedTileBytes; }
+  static int64_t fragments(const Operand &weight) { return weight.tile().getDimSize(0) / weightRows; }
   int64_t fragments() const {
     int64_t n = 0;
-    for (const Weight &w : weights)
-      n += w.fragments;
+    for (const Operand &weight : weights)
+      n += fragments(weight);
     return n;
   }
 };
 
 /// The plan, or nothing and, in `why`, what stands against it.
-std::optional<StreamedProduct> matchStreamedProduct(ir::DeviceOp device, llvm::function_ref<bool(unsigned)> isImmutable,
-                                                    std::string &why);
+std::optional<StreamedProduct> matchStreamedProduct(ir::DeviceOp device, std::string &why);
 
 } // namespace evt::roles

@@ -3,9 +3,6 @@
 #include "compiler/ir/Signature.h"
 #include "compiler/layout/PackedWeights.h"
 
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "llvm/ADT/SmallPtrSet.h"
-
 using namespace mlir;
 
 namespace evt::roles {
@@ -20,27 +17,30 @@ public:
   Matcher(ir::DeviceOp device, std::string &why) : device(device), why(why) {}
 
   std::optional<TiledProduct> match() {
-    auto loops = device.getBody().front().getOps<scf::ForOp>();
-    if (!llvm::hasSingleElement(loops))
-      return no("it has no single loop along K"), std::nullopt;
-    plan.loop = *loops.begin();
-    auto step = ir::constantOf(plan.loop.getStep());
+    scf::ForOp loop = productLoop(device, why);
+    if (!loop)
+      return std::nullopt;
+    auto step = ir::constantOf(loop.getStep());
     if (!step || *step % chunkColumns)
       return no("its step along K is " + (step ? std::to_string(*step) : "not constant") + ", required a multiple of " +
                 std::to_string(chunkColumns)),
              std::nullopt;
     plan.step = *step;
-    if (!isArithmetic(plan.loop.getLowerBound()) || !isArithmetic(plan.loop.getUpperBound()))
+    if (!isArithmetic(loop.getLowerBound()) || !isArithmetic(loop.getUpperBound()))
       return no("its loop's bounds are not arithmetic of coordinates"), std::nullopt;
-    for (auto [i, yielded] : llvm::enumerate(plan.loop.getYieldedValues()))
-      if (!matchProduct(i, yielded))
+    auto product = readProduct(device, loop, why);
+    if (!product)
+      return std::nullopt;
+    static_cast<RoleProduct &>(plan) = *product;
+    if (!matchOperand(plan.rows))
+      return std::nullopt;
+    plan.tileRows = plan.rows.tile().getDimSize(0);
+    for (const RoleProduct::Operand &weight : plan.weights) {
+      if (!matchOperand(weight))
         return std::nullopt;
-    if (plan.weights.empty())
-      return no("its loop has no product"), std::nullopt;
-    for (Operation &op : *plan.loop.getBody())
-      if (!used.contains(&op) && !isa<scf::YieldOp>(op) &&
-          !llvm::all_of(op.getResultTypes(), [](Type t) { return t.isIndex(); }))
-        return no("its loop holds more than products"), std::nullopt;
+      plan.mayBePacked &= isOfPackedTiles(weight);
+      plan.columns.push_back(weight.tile().getDimSize(0));
+    }
     if (!matchShape())
       return std::nullopt;
     plan.stage.rows = plan.tileRows;
@@ -67,38 +67,12 @@ private:
     return true;
   }
 
-  bool matchProduct(unsigned i, Value yielded) {
-    auto product = yielded.getDefiningOp<linalg::MatmulTransposeBOp>();
-    if (!product || product.getOutputs()[0] != plan.loop.getRegionIterArgs()[i] || !isZero(plan.loop.getInitArgs()[i]))
-      return no("an accumulator of its loop is not a sum of products that starts at zero");
-    ir::LoadOp rows = convertedLoad(product.getInputs()[0]), weights = convertedLoad(product.getInputs()[1]);
-    if (!rows || !weights || (plan.rows && rows != plan.rows))
-      return no("its products are not of one 16-bit tile of rows and a 16-bit tile of weights each");
-    plan.rows = rows;
-    if (!matchOperand(rows) || !matchOperand(weights))
-      return false;
-    plan.mayBePacked &= isOfPackedTiles(weights);
-    auto a = cast<RankedTensorType>(rows.getTile().getType()), b = cast<RankedTensorType>(weights.getTile().getType());
-    if (a.getElementType() != b.getElementType())
-      return no("rows and weights have different types");
-    plan.isBfloat16 = a.getElementType().isBF16();
-    plan.tileRows = a.getDimSize(0);
-    plan.weights.push_back(weights);
-    plan.columns.push_back(b.getDimSize(0));
-    for (Operation *op : {product.getOperation(), rows.getOperation(), weights.getOperation(),
-                          product.getInputs()[0].getDefiningOp(), product.getInputs()[1].getDefiningOp()})
-      used.insert(op);
-    return true;
-  }
-
   /// The copy engine can fetch the operand's tiles.
-  bool matchOperand(ir::LoadOp load) {
-    auto memory = dyn_cast<BlockArgument>(load.getMemory());
-    if (!memory || memory.getOwner() != &device.getBody().front())
+  bool matchOperand(const RoleProduct::Operand &operand) {
+    if (!operand.argument())
       return no("an operand is no argument of the device function");
-    auto type = cast<MemRefType>(memory.getType());
-    auto tile = cast<RankedTensorType>(load.getTile().getType());
-    if (!readsLastTwo(load) || tile.getDimSize(1) != plan.step)
+    MemRefType type = operand.memory();
+    if (!readsLastTwo(operand.load) || operand.tile().getDimSize(1) != plan.step)
       return no("a tile does not lie in the last two dimensions of its memory, with the loop's step as columns");
     if (type.getRank() > mostDimensions)
       return no("an operand has " + std::to_string(type.getRank()) + " dimensions, required at most " +
@@ -108,20 +82,20 @@ private:
       return no("an operand's rows have " +
                 (ShapedType::isDynamic(width) ? "a length that is not constant" : std::to_string(width) + " elements") +
                 ", required a multiple of " + std::to_string(unit));
-    auto offsets = load.getOffsets();
-    if (!llvm::all_of(offsets, isArithmetic))
+    auto offsets = operand.offsets();
+    if (!llvm::all_of(offsets, [](Value v) { return isArithmetic(v); }))
       return no("where a tile begins is not arithmetic of coordinates");
     for (auto [d, offset] : llvm::enumerate(offsets))
-      if (slopeOf(offset, plan.loop.getInductionVar()) != (d + 1 == offsets.size() ? 1 : 0))
+      if (slopeOf(offset, scf::ForOp(operand.loop).getInductionVar()) != (d + 1 == offsets.size() ? 1 : 0))
         return no("its tiles do not follow each other along K");
     return true;
   }
 
   /// device/cuda/wgmma.h has the copies (`packed_load`).
-  static bool isOfPackedTiles(ir::LoadOp load) {
-    auto type = cast<MemRefType>(load.getMemory().getType());
+  static bool isOfPackedTiles(const RoleProduct::Operand &weight) {
+    MemRefType type = weight.memory();
     int64_t rank = type.getRank(), height = type.getDimSize(rank - 2), width = type.getDimSize(rank - 1);
-    auto offsets = load.getOffsets();
+    auto offsets = weight.offsets();
     return rank <= 3 && !ShapedType::isDynamic(height) && height % layout::packedRows == 0 &&
            width % layout::packedColumns == 0 && isDivisible(offsets[rank - 2], layout::packedRows) &&
            isDivisible(offsets[rank - 1], layout::packedColumns);
@@ -130,7 +104,6 @@ private:
   ir::DeviceOp device;
   std::string &why;
   TiledProduct plan;
-  llvm::SmallPtrSet<Operation *, 16> used;
 };
 
 } // namespace
@@ -138,13 +111,13 @@ private:
 void TiledProduct::fill(int64_t stageBytes) {
   auto lower = ir::constantOf(loop.getLowerBound()), upper = ir::constantOf(loop.getUpperBound());
   bool isWhole = lower && upper && *upper > *lower && (*upper - *lower) % step == 0;
-  auto memory = cast<MemRefType>(rows.getMemory().getType());
+  MemRefType memory = rows.memory();
   bool isOfChunks = memory.getRank() < mostDimensions && memory.getShape().back() % chunkColumns == 0 &&
-                    isDivisible(rows.getOffsets().back(), chunkColumns);
+                    isDivisible(rows.offsets().back(), chunkColumns);
   // What lies beyond K is zero, where it is beyond the tensors.
-  auto depthOf = [](ir::LoadOp load) { return cast<MemRefType>(load.getMemory().getType()).getShape().back(); };
+  auto depthOf = [](const Operand &operand) { return operand.memory().getShape().back(); };
   bool isAllOfK = isWhole && isOfChunks && isPacked && *lower == 0 && *upper == depthOf(rows) &&
-                  llvm::all_of(weights, [&](ir::LoadOp load) { return *upper == depthOf(load); });
+                  llvm::all_of(weights, [&](const Operand &weight) { return *upper == depthOf(weight); });
   for (Stage *s : {&stage, &few}) {
     s->chunks = isWhole ? std::max<int64_t>(stageBytes / bytesOf(s->rows + allColumns()), 1) : 1;
     while (s->chunks > 1 && !isAllOfK && (*upper - *lower) / chunkColumns % s->chunks)

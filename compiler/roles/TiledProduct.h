@@ -10,25 +10,15 @@
 //             registers. Then everything after the product, on these registers: element-wise operations, further loads,
 //             stores, notifies.
 //
-// The form that is recognized, of which the rest of the body must be expressible on fragments (emit/FragmentCode.h):
-//
-//   %acc… = scf.for %k = lb to ub step S iter_args(zero…) {
-//     %a = extf(evt.load %x[…, row, k] : M x S)         // one tile for all products
-//     %b = extf(evt.load %w[…, column, k] : N x S)      // one for each accumulator
-//     matmul_transpose_b ins(%a, %b) outs(%acc)
-//   }
-//
-// M is 64, 128 or 256, S a multiple of 64; all N together, times M / 128, are at most 256. Operands may be arguments or
-// buffers that earlier tasks write. Rows, columns and K may end anywhere: what lies outside is zero. Weights that other
-// calls stream are packed; tiles that begin and end with packed ones are fetched from there as well.
+// The form that is recognized, of functions that are split into roles (RoleProduct.h), and of which what the last role
+// does must be expressible on fragments (emit/FragmentCode.h): one tile of M x S for all products, and one of N x S for
+// each sum. M is 64, 128 or 256, S a multiple of 64; all N together, times M / 128, are at most 256. Operands may be
+// arguments or buffers that earlier tasks write: what is not loaded ahead is fetched behind the task's waits. Rows,
+// columns and K may end anywhere: what lies outside is zero. Weights that other calls stream are packed; tiles that
+// begin and end with packed ones are fetched from there as well.
 #pragma once
 
-#include "compiler/roles/Operands.h"
-
-#include "mlir/Dialect/SCF/IR/SCF.h"
-
-#include <string>
-#include <vector>
+#include "compiler/roles/RoleProduct.h"
 
 namespace evt::roles {
 
@@ -39,16 +29,12 @@ inline constexpr int64_t groupRows = 64, rowGroups = 2;
 /// Sums that a thread may hold.
 inline constexpr int64_t mostSums = 128;
 
-struct TiledProduct {
-  mlir::scf::ForOp loop;
-  int64_t step = 0; // along K
-  ir::LoadOp rows;
-  std::vector<ir::LoadOp> weights; // one for each accumulator, in order
-  int64_t tileRows = 0;            // M
-  std::vector<int64_t> columns;    // N of each accumulator
-  bool isBfloat16 = true;
-  bool mayBePacked = true; // the weights' tiles are whole packed tiles
-  bool isPacked = false;   // they are, since other calls stream them
+struct TiledProduct : RoleProduct {
+  int64_t step = 0;             // along K
+  int64_t tileRows = 0;         // M
+  std::vector<int64_t> columns; // N of each accumulator
+  bool mayBePacked = true;      // the weights' tiles are whole packed tiles
+  bool isPacked = false;        // they are, since other calls stream them
   /// What a stage holds: chunks of 64 columns of K, with room for so many rows.
   struct Stage {
     int64_t chunks = 1, rows = 0;
@@ -58,6 +44,13 @@ struct TiledProduct {
   Stage stage;
   Stage few; // where all rows there are fit in half a tile
 
+  /// All weights are loaded ahead: nothing that the task waits for orders them.
+  bool hasWeightsAhead() const {
+    for (const Operand &weight : weights)
+      if (!weight.isAhead)
+        return false;
+    return true;
+  }
   int64_t allColumns() const {
     int64_t n = 0;
     for (int64_t c : columns)

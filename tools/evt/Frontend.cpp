@@ -252,6 +252,8 @@ std::string showProgram(const std::string &file, const CompileOptions &options, 
     return textOf(*program.module);
   // Only the manifest holds something of the proof: the obligations.
   session.pass.verify = options.verify && stage == "manifest";
+  if (stage == "roles")
+    session.pass.target = emit::Target::cuda;
   if (failed(pipeline::check(program, session.pass)))
     throw Failure(ExitCode::checkFailed, "'" + file + "' is refused: it has no stage '" + stage + "'");
   if (stage == "events")
@@ -266,7 +268,7 @@ std::string showProgram(const std::string &file, const CompileOptions &options, 
     return costText(ir::Signature(program.graph));
   if (stage == "roles") {
     emit::GraphCode graph(program.graph);
-    return emit::StreamPlan(graph).text(graph);
+    return emit::StreamPlan(graph).text(graph, program.unsplit);
   }
   // lower() checks again, which derives nothing anew: the events are there.
   program.facts = {};

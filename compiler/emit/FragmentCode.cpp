@@ -25,19 +25,20 @@ std::string addressOf(Value v) { return num(reinterpret_cast<intptr_t>(v.getAsOp
 /// What `v` is computed from that is no element of the same row and column.
 SmallVector<Value> reducedValues(Value v) {
   SmallVector<Value> all;
-  Operation *op = v.getDefiningOp();
-  if (!op)
-    return all;
-  if (auto b = dyn_cast<linalg::BroadcastOp>(op)) {
-    all.push_back(b.getInput());
-    return all;
-  }
-  if (isa<linalg::ReduceOp>(op)) {
-    all.push_back(v);
-    return all;
-  }
-  for (Value o : op->getOperands())
-    all.append(reducedValues(o));
+  llvm::SmallDenseSet<Value> seen;
+  auto visit = [&](auto &visit, Value v) -> void {
+    Operation *op = v.getDefiningOp();
+    if (!op || !seen.insert(v).second)
+      return;
+    if (auto b = dyn_cast<linalg::BroadcastOp>(op))
+      all.push_back(b.getInput());
+    else if (isa<linalg::ReduceOp>(op))
+      all.push_back(v);
+    else
+      for (Value o : op->getOperands())
+        visit(visit, o);
+  };
+  visit(visit, v);
   return all;
 }
 
@@ -90,13 +91,8 @@ std::string FragmentCode::keyOf(Value v, Index index) const {
 }
 
 bool FragmentCode::isStreaming(Value v) const {
-  return llvm::any_of(streaming, [&](BlockArgument a) { return roles::dependsOn(v, a); }) || [&] {
-    for (auto &[tile, first] : given)
-      if (v == tile)
-        return true;
-    Operation *op = v.getDefiningOp();
-    return op && llvm::any_of(op->getOperands(), [&](Value o) { return isStreaming(o); });
-  }();
+  return llvm::any_of(streaming, [&](BlockArgument a) { return roles::dependsOn(v, a); }) ||
+         roles::comesFrom(v, [&](Value from) { return given.contains(from); });
 }
 
 /// The element of `v` at `index`: a literal, or a variable that is declared now unless it is known.

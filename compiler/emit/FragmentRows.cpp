@@ -4,6 +4,8 @@
 #include "ScalarCode.h"
 #include "TileValues.h"
 
+#include "compiler/roles/Operands.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 using namespace mlir;
@@ -21,8 +23,7 @@ std::string num(int64_t n) { return std::to_string(n); }
 } // namespace
 
 bool FragmentCode::reduces(Value v) {
-  Operation *op = v.getDefiningOp();
-  return op && (isa<linalg::ReduceOp>(op) || llvm::any_of(op->getOperands(), reduces));
+  return roles::comesFrom(v, [](Value from) { return from.getDefiningOp<linalg::ReduceOp>() != nullptr; });
 }
 
 std::string FragmentCode::reduced(Operation *operation, Index index) {
@@ -113,9 +114,10 @@ ir::LoadOp FragmentCode::rowOf(Operation *reduce) const {
 
 SmallVector<std::pair<ir::LoadOp, bool>> FragmentCode::keptLoads() const {
   SmallVector<std::pair<ir::LoadOp, bool>> loads;
+  llvm::SmallDenseSet<Value> seen;
   auto visit = [&](auto &visit, Value v) -> void {
     Operation *op = v.getDefiningOp();
-    if (!op)
+    if (!op || !seen.insert(v).second)
       return;
     if (auto load = dyn_cast<ir::LoadOp>(op)) {
       loads.emplace_back(load, false);

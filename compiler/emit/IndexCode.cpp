@@ -3,7 +3,6 @@
 #include "ScalarCode.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 
@@ -26,27 +25,35 @@ IndexCode::IndexCode(ir::DeviceOp device, const Parameters &parameters, CodeWrit
   emit(device.getBody().front());
 }
 
+void IndexCode::openRole(scf::ForOp loop) { emit(*loop->getBlock()); }
+
 void IndexCode::open(ArrayRef<roles::RoleProduct::Operand> tiles, const std::string &k) {
-  llvm::SmallPtrSet<Operation *, 4> opened;
   for (const roles::RoleProduct::Operand &tile : tiles) {
     scf::ForOp loop = tile.loop;
-    if (!opened.insert(loop).second)
-      continue;
+    openRole(loop);
     names[loop.getInductionVar()] = k;
     emit(*loop.getBody());
   }
 }
 
+bool IndexCode::isKnown(Value v) const { return names.contains(v) || v.getDefiningOp<arith::ConstantOp>(); }
+
 void IndexCode::emit(Block &block) {
+  if (!emitted.insert(&block).second)
+    return;
   for (Operation &op : block) {
     if (op.getNumResults() != 1 || !op.getResult(0).getType().isIndex() || isa<arith::ConstantOp>(op))
       continue;
+    // Others are what a tile needs, not what the products' operands need.
+    auto isIndex = [](Value v) { return v.getType().isIndex(); };
+    if (!llvm::all_of(llvm::make_filter_range(op.getOperands(), isIndex), [&](Value v) { return isKnown(v); }))
+      continue;
     SmallVector<std::string> operands;
     for (Value o : op.getOperands())
-      operands.push_back(o.getType().isIndex() ? name(o) : "");
+      operands.push_back(isIndex(o) ? name(o) : "");
     auto e = indexExpression(&op, operands);
     if (!e)
-      continue; // what a tile needs, not what the products' operands need
+      continue;
     std::string n = "v" + std::to_string(next++);
     out.line("[[maybe_unused]] const int64_t ", n, " = ", *e, ";");
     names[op.getResult(0)] = n;
@@ -54,12 +61,12 @@ void IndexCode::emit(Block &block) {
 }
 
 std::string IndexCode::name(Value v) const {
-  auto it = names.find(v);
-  if (it != names.end())
-    return it->second;
   if (auto c = v.getDefiningOp<arith::ConstantOp>())
     return cppLiteral(c.getValue());
-  return "0";
+  auto it = names.find(v);
+  if (it == names.end())
+    llvm::report_fatal_error("an index of a product's operand has no code");
+  return it->second;
 }
 
 } // namespace evt::emit

@@ -5,6 +5,8 @@
 
 #include "compiler/roles/RoleProduct.h"
 
+#include "llvm/ADT/SmallPtrSet.h"
+
 #include <string>
 #include <vector>
 
@@ -22,8 +24,12 @@ class IndexCode {
 public:
   /// Emits the arithmetic outside of loops and roles.
   IndexCode(ir::DeviceOp device, const Parameters &parameters, CodeWriter &out);
+  /// The arithmetic of the role that a loop is in.
+  void openRole(mlir::scf::ForOp loop);
   /// The arithmetic of the loops that load these tiles, with `k` in the place of their variables.
   void open(llvm::ArrayRef<roles::RoleProduct::Operand> tiles, const std::string &k);
+  /// Whether an index is a constant, or arithmetic that was emitted; and what it is then called.
+  bool isKnown(mlir::Value v) const;
   std::string name(mlir::Value v) const;
 
 private:
@@ -31,6 +37,7 @@ private:
 
   CodeWriter &out;
   llvm::DenseMap<mlir::Value, std::string> names;
+  llvm::SmallPtrSet<mlir::Block *, 8> emitted;
   unsigned next = 0;
 };
 

@@ -60,7 +60,10 @@ void emitRows(ir::DeviceOp device, const roles::StreamedProduct &product, bool i
   IndexCode index(device, parameters, out);
   ir::LoadOp load = product.rows.load;
   auto k = cast<BlockArgument>(scf::ForOp(product.rows.loop).getInductionVar());
-  bool isOneRow = llvm::none_of(load.getOffsets().drop_back(), [&](Value v) { return roles::dependsOn(v, k); });
+  index.openRole(product.rows.loop);
+  // One for all of K, unless it is found in the loop.
+  bool isOneRow =
+      llvm::all_of(load.getOffsets().drop_back(), [&](Value v) { return !roles::dependsOn(v, k) && index.isKnown(v); });
   std::string memory = index.name(load.getMemory());
   auto row = [&] {
     std::string at;

@@ -41,11 +41,13 @@ void emitFeed(ir::DeviceOp device, const roles::TiledProduct &product, CodeWrite
   out.line("EVT_FORCED int64_t steps_", name, "(", parameters.list.substr(2), ") {");
   {
     IndexCode index(device, parameters, out);
+    index.openRole(loop);
     out.line("return evt::tile_stages(", index.name(loop.getLowerBound()), ", ", index.name(loop.getUpperBound()), ", ",
              product.step, ");");
   }
   out.line("}");
   auto open = [&](IndexCode &index, ArrayRef<roles::RoleProduct::Operand> tiles) {
+    index.openRole(loop);
     index.open(tiles, index.name(loop.getLowerBound()));
   };
   out.line("// ", name, ", compute: rows that are there from the tile's first on");

@@ -154,4 +154,19 @@ bool dependsOn(Value value, BlockArgument argument) {
   return dependsOn(value, argument, seen);
 }
 
+bool comesFrom(Value value, llvm::function_ref<bool(Value)> isOne) {
+  llvm::DenseSet<Value> seen{value};
+  SmallVector<Value> left{value};
+  while (!left.empty()) {
+    Value v = left.pop_back_val();
+    if (isOne(v))
+      return true;
+    if (Operation *op = v.getDefiningOp())
+      for (Value o : op->getOperands())
+        if (seen.insert(o).second)
+          left.push_back(o);
+  }
+  return false;
+}
+
 } // namespace evt::roles

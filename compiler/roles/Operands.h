@@ -3,12 +3,17 @@
 
 #include "compiler/ir/Evt.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 #include <optional>
 
 namespace evt::roles {
 
 /// True if `value` is computed from the block argument.
 bool dependsOn(mlir::Value value, mlir::BlockArgument argument);
+
+/// True if one of the values that `value` is computed from, itself included, is such a one.
+bool comesFrom(mlir::Value value, llvm::function_ref<bool(mlir::Value)> isOne);
 
 /// A number that divides the index for every value of coordinates and arguments.
 int64_t divisorOf(mlir::Value index);

@@ -66,13 +66,30 @@ target_include_directories(evt_mlir SYSTEM INTERFACE "${MLIR_INCLUDE_DIRS}")
 target_link_libraries(evt_mlir INTERFACE "$<LINK_GROUP:RESCAN,evt_mlir_repairs,${archives}>" z zstd Threads::Threads
                                          ${CMAKE_DL_LIBS})
 
+# What files of the compiler include again and again.
+set(EVT_MLIR_HEADERS
+    <mlir/Dialect/Affine/IR/AffineOps.h> <mlir/Dialect/Arith/IR/Arith.h> <mlir/Dialect/Linalg/IR/Linalg.h>
+    <mlir/Dialect/Math/IR/Math.h> <mlir/Dialect/MemRef/IR/MemRef.h> <mlir/Dialect/SCF/IR/SCF.h>
+    <mlir/Dialect/Tensor/IR/Tensor.h> <mlir/IR/BuiltinOps.h> <mlir/IR/Matchers.h> <mlir/Pass/Pass.h> <map> <string> <vector>)
+
 # evt_mlir_library(NAME SOURCES a.cpp… [DEPENDS tablegen-targets…] [LINK libraries…])
 # A static library whose files include MLIR. DEPENDS names what must be generated before its files are compiled; both
-# DEPENDS and LINK are inherited by whoever links the library.
+# DEPENDS and LINK are inherited by whoever links the library. MLIR's headers are most of what is compiled in any such
+# file, so the first library has them precompiled, and the others use that; those with flags of their own
+# (OWN_FLAGS) cannot.
 function(evt_mlir_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OWN_FLAGS" "" "SOURCES;DEPENDS;LINK")
   add_library(${name} STATIC ${arg_SOURCES})
   target_link_libraries(${name} PUBLIC evt_options ${arg_LINK} evt_mlir)
+  if(EVT_PRECOMPILED_HEADERS AND NOT arg_OWN_FLAGS)
+    get_property(first GLOBAL PROPERTY EVT_FIRST_MLIR_LIBRARY)
+    if(first)
+      target_precompile_headers(${name} REUSE_FROM ${first})
+    else()
+      set_property(GLOBAL PROPERTY EVT_FIRST_MLIR_LIBRARY ${name})
+      target_precompile_headers(${name} PRIVATE ${EVT_MLIR_HEADERS})
+    endif()
+  endif()
   if(arg_DEPENDS)
     add_dependencies(${name} ${arg_DEPENDS})
   endif()

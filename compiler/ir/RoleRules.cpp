@@ -147,17 +147,15 @@ private:
   /// round it knows from that round and from what follows it; and where roles come to the end of one round, all of them
   /// having begun it (checkProgress), they come to the end of the next.
   LogicalResult checkLoops() {
-    auto isSame = [](Value a, Value b) {
-      return a == b || (constantOf(a) && constantOf(b) && *constantOf(a) == *constantOf(b));
-    };
     scf::ForOp first;
     for (Role &role : roles) {
       if (!role.loop)
         continue;
       if (!first)
         first = role.loop;
-      if (!isSame(first.getLowerBound(), role.loop.getLowerBound()) ||
-          !isSame(first.getUpperBound(), role.loop.getUpperBound()) || !isSame(first.getStep(), role.loop.getStep())) {
+      if (!isSameIndex(first.getLowerBound(), role.loop.getLowerBound()) ||
+          !isSameIndex(first.getUpperBound(), role.loop.getUpperBound()) ||
+          !isSameIndex(first.getStep(), role.loop.getStep())) {
         InFlightDiagnostic error = role.loop.emitOpError(
             "puts or gets tiles as often as is known only at run time: all such loops of a function have the same "
             "bounds and step");

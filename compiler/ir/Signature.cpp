@@ -121,4 +121,9 @@ std::optional<int64_t> constantOf(Value value) {
   return std::nullopt;
 }
 
+bool isSameIndex(Value a, Value b) {
+  auto first = constantOf(a), second = constantOf(b);
+  return a == b || (first && second && *first == *second);
+}
+
 } // namespace evt::ir

@@ -47,4 +47,7 @@ DeviceOp calleeOf(CallOp call);
 /// The constant an index value holds, if it is one.
 std::optional<int64_t> constantOf(mlir::Value value);
 
+/// One index value, or two that hold the same constant.
+bool isSameIndex(mlir::Value a, mlir::Value b);
+
 } // namespace evt::ir

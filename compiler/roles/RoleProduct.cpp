@@ -21,11 +21,6 @@ bool multiplies(Operation *op) {
       .wasInterrupted();
 }
 
-bool isSame(Value a, Value b) {
-  auto first = ir::constantOf(a), second = ir::constantOf(b);
-  return a == b || (first && second && *first == *second);
-}
-
 class Reader {
 public:
   Reader(ir::DeviceOp device, scf::ForOp loop, std::string &why) : device(device), why(why) { product.loop = loop; }
@@ -104,9 +99,9 @@ private:
   }
 
   bool hasSameRounds(scf::ForOp other) {
-    return isSame(other.getLowerBound(), product.loop.getLowerBound()) &&
-           isSame(other.getUpperBound(), product.loop.getUpperBound()) &&
-           isSame(other.getStep(), product.loop.getStep());
+    return ir::isSameIndex(other.getLowerBound(), product.loop.getLowerBound()) &&
+           ir::isSameIndex(other.getUpperBound(), product.loop.getUpperBound()) &&
+           ir::isSameIndex(other.getStep(), product.loop.getStep());
   }
 
   /// Where an accumulator ends: in the last role, through a ring or because that is the one that multiplies.

@@ -21,6 +21,10 @@ private:
   evt_code code_;
 };
 
+/// An option of a launch, or an argument, that cannot be taken as it is.
+[[noreturn]] inline void refuseOption(const std::string &what) { throw Error(EVT_ERROR_OPTION, what); }
+[[noreturn]] inline void refuseArgument(const std::string &what) { throw Error(EVT_ERROR_ARGUMENT, what); }
+
 } // namespace evt::runtime
 
 #endif

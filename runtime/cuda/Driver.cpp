@@ -9,7 +9,7 @@
 namespace evt::runtime::cuda {
 namespace {
 
-[[noreturn]] void refuse(const std::string &what) {
+[[noreturn]] void refuseDriver(const std::string &what) {
   throw Error(EVT_ERROR_INCOMPATIBLE, "graph needs a CUDA driver: " + what);
 }
 
@@ -35,13 +35,13 @@ void Driver::find(Entry<Parameters...> &entry, const char *name, const char *sym
   entry.name_ = name;
   entry.function_ = reinterpret_cast<decltype(entry.function_)>(dlsym(handle, symbol));
   if (!entry.function_)
-    refuse(library + " has no function '" + symbol + "', required a driver for CUDA 12 or later");
+    refuseDriver(library + " has no function '" + symbol + "', required a driver for CUDA 12 or later");
 }
 
 Driver::Driver(const std::string &library) {
   void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle)
-    refuse(library + " cannot be loaded: " + dlerror());
+    refuseDriver(library + " cannot be loaded: " + dlerror());
   getErrorName_ = reinterpret_cast<decltype(getErrorName_)>(dlsym(handle, "cuGetErrorName"));
   getErrorString_ = reinterpret_cast<decltype(getErrorString_)>(dlsym(handle, "cuGetErrorString"));
   // A symbol's suffix is the version of its signature: without it, addresses are 32 bits or contexts count otherwise.
@@ -100,9 +100,9 @@ Driver::Driver(const std::string &library) {
 
   auto init = reinterpret_cast<Result (*)(unsigned)>(dlsym(handle, "cuInit"));
   if (!init)
-    refuse(library + " has no function 'cuInit', required a driver for CUDA 12 or later");
+    refuseDriver(library + " has no function 'cuInit', required a driver for CUDA 12 or later");
   if (Result result = init(0); result != Result::success)
-    refuse(library + " was loaded, but finds no GPU: " + describe("cuInit", result));
+    refuseDriver(library + " was loaded, but finds no GPU: " + describe("cuInit", result));
 }
 
 std::string Driver::describe(const char *function, Result result) const {

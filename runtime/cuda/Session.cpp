@@ -10,16 +10,14 @@
 namespace evt::runtime::cuda {
 namespace {
 
-[[noreturn]] void refuse(const std::string &what) { throw Error(EVT_ERROR_OPTION, what); }
-
 void checkSupported(const LaunchOptions &options) {
   if (options.hooks)
-    refuse("hooks are given, required none: the cuda target calls no observer; run it on the cpu target");
+    refuseOption("hooks are given, required none: the cuda target calls no observer; run it on the cpu target");
   if (options.perturb)
-    refuse("perturb is " + std::to_string(options.perturb) +
-           ", required 0: the cuda target does not stall its workers; run it on the cpu target");
+    refuseOption("perturb is " + std::to_string(options.perturb) +
+                 ", required 0: the cuda target does not stall its workers; run it on the cpu target");
   if (options.stream && options.trace)
-    refuse("a trace is asked for, required no stream: a launch on a stream is not waited for");
+    refuseOption("a trace is asked for, required no stream: a launch on a stream is not waited for");
 }
 
 uint64_t nanoseconds(double seconds) { return static_cast<uint64_t>(seconds * 1e9); }
@@ -121,8 +119,8 @@ Session::Caller &Session::callerOf(Stream stream) {
   if (!caller.lane) {
     if (isCapturing(stream)) {
       on_->callers.erase(stream);
-      refuse("stream is being captured, required a launch of graph '" + manifest_.graph +
-             "' on it before: the capture cannot allocate its workspace");
+      refuseOption("stream is being captured, required a launch of graph '" + manifest_.graph +
+                   "' on it before: the capture cannot allocate its workspace");
     }
     caller.lane = std::make_unique<Lane>(gpu_, on_->image.mostWorkers(), on_->signals.main);
     gpu_.driver().StreamSynchronize(on_->signals.main); // zeroed before the caller's stream uses it
@@ -134,9 +132,10 @@ void Session::makeRoom(Caller &caller, const Shapes &shapes, Stream stream) {
   bool capturing = isCapturing(stream);
   if (!caller.lane->workspace.fits(manifest_, shapes)) {
     if (capturing)
-      refuse("stream is being captured, required a launch with arguments of this size on it before: the capture cannot "
-             "make the workspace of graph '" +
-             manifest_.graph + "' larger");
+      refuseOption(
+          "stream is being captured, required a launch with arguments of this size on it before: the capture cannot "
+          "make the workspace of graph '" +
+          manifest_.graph + "' larger");
     if (caller.captured)
       caller.lane->workspace.retire();
     else
@@ -168,7 +167,7 @@ Binding Session::prepare(std::span<const evt_value> values, const LaunchOptions 
 
 LaunchStats Session::launch(const Binding &binding, const LaunchOptions &options, evt_schedule schedule) {
   if (options.firstCall != -1 && !options.stream)
-    refuse("a part of the graph is asked for, required a stream: parts follow each other on it");
+    refuseOption("a part of the graph is asked for, required a stream: parts follow each other on it");
   Gpu::Scope scope(gpu_);
   Request request{binding, options, schedule, workersOf(options)};
   return options.stream ? launchOn(static_cast<Stream>(options.stream), request)
@@ -180,8 +179,9 @@ LaunchStats Session::launchOn(Stream stream, const Request &request) {
   reportEarlier(caller, stream);
   // What its parts have counted would be taken for the launch's own.
   if (caller.inParts && request.options.firstCall == -1)
-    refuse("all of the graph is asked for, required the rest of its parts: the last launch on this stream was one of "
-           "them");
+    refuseOption(
+        "all of the graph is asked for, required the rest of its parts: the last launch on this stream was one of "
+        "them");
   const Binding &binding = request.binding;
   std::vector<Address> memories, buffers = caller.lane->workspace.buffers();
   for (void *tensor : binding.tensors)

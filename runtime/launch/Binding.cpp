@@ -8,8 +8,6 @@
 namespace evt::runtime {
 namespace {
 
-[[noreturn]] void refuse(const std::string &what) { throw Error(EVT_ERROR_ARGUMENT, what); }
-
 std::string quoted(const Argument &argument) { return "argument '" + argument.name + "'"; }
 
 std::string describeDevice(DLDevice device) {
@@ -47,22 +45,22 @@ bool isOn(DLDevice found, DLDevice required) {
 // What can be said of a tensor without the symbols' values.
 void checkTensor(const Argument &argument, const DLTensor *tensor, const Placement &placement) {
   if (!tensor)
-    refuse(quoted(argument) + " is null, required a tensor");
+    refuseArgument(quoted(argument) + " is null, required a tensor");
   if (!isOn(tensor->device, placement.device) && !(placement.copiesHost && isHost(tensor->device)))
-    refuse(quoted(argument) + " is on " + describeDevice(tensor->device) + ", required " +
-           (placement.copiesHost ? "cpu or " : "") + describeDevice(placement.device));
+    refuseArgument(quoted(argument) + " is on " + describeDevice(tensor->device) + ", required " +
+                   (placement.copiesHost ? "cpu or " : "") + describeDevice(placement.device));
   if (!accepts(argument.type, tensor->dtype))
-    refuse(quoted(argument) + " has type " + describe(tensor->dtype) + ", required " +
-           std::string(name(argument.type)));
+    refuseArgument(quoted(argument) + " has type " + describe(tensor->dtype) + ", required " +
+                   std::string(name(argument.type)));
   if (tensor->ndim < 0 || static_cast<size_t>(tensor->ndim) != argument.dims.size())
-    refuse(quoted(argument) + " has rank " + std::to_string(tensor->ndim) + ", required " +
-           std::to_string(argument.dims.size()));
+    refuseArgument(quoted(argument) + " has rank " + std::to_string(tensor->ndim) + ", required " +
+                   std::to_string(argument.dims.size()));
   if (tensor->ndim > 0 && !tensor->shape)
-    refuse(quoted(argument) + " has no shape, required " + std::to_string(tensor->ndim) + " extents");
+    refuseArgument(quoted(argument) + " has no shape, required " + std::to_string(tensor->ndim) + " extents");
   for (int d = 0; d < tensor->ndim; ++d)
     if (tensor->shape[d] < 0)
-      refuse(quoted(argument) + " has dimension " + std::to_string(d) + " of " + std::to_string(tensor->shape[d]) +
-             ", required at least 0");
+      refuseArgument(quoted(argument) + " has dimension " + std::to_string(d) + " of " +
+                     std::to_string(tensor->shape[d]) + ", required at least 0");
 }
 
 // Dense and row-major. The stride of an extent of 1 is never used, and an empty tensor has no elements to stride over.
@@ -72,8 +70,9 @@ void checkStrides(const Argument &argument, const DLTensor &tensor) {
   int64_t expected = 1;
   for (int d = tensor.ndim - 1; d >= 0; --d) {
     if (tensor.shape[d] != 1 && tensor.strides[d] != expected)
-      refuse(quoted(argument) + " has stride " + std::to_string(tensor.strides[d]) + " in dimension " +
-             std::to_string(d) + ", required " + std::to_string(expected) + ": tensors are dense and row-major");
+      refuseArgument(quoted(argument) + " has stride " + std::to_string(tensor.strides[d]) + " in dimension " +
+                     std::to_string(d) + ", required " + std::to_string(expected) +
+                     ": tensors are dense and row-major");
     expected *= tensor.shape[d]; // cannot overflow: the extents were checked against the manifest's
   }
 }
@@ -82,14 +81,15 @@ void checkAddress(const Argument &argument, const DLTensor &tensor, bool inPlace
   if (isEmpty(tensor))
     return;
   if (!tensor.data)
-    refuse(quoted(argument) + " has no data, required " + std::string(name(argument.type)) + " elements");
+    refuseArgument(quoted(argument) + " has no data, required " + std::string(name(argument.type)) + " elements");
   if (!inPlace)
     return;
   uintptr_t address = reinterpret_cast<uintptr_t>(addressOf(tensor));
   uintptr_t rest = address % static_cast<uintptr_t>(argument.align);
   if (rest != 0)
-    refuse(quoted(argument) + " starts " + std::to_string(rest) + " bytes after a multiple of " +
-           std::to_string(argument.align) + ", required an alignment of " + std::to_string(argument.align) + " bytes");
+    refuseArgument(quoted(argument) + " starts " + std::to_string(rest) + " bytes after a multiple of " +
+                   std::to_string(argument.align) + ", required an alignment of " + std::to_string(argument.align) +
+                   " bytes");
 }
 
 std::string describeSource(const Manifest &manifest, const SymbolSource &source) {
@@ -108,11 +108,13 @@ int64_t symbolValue(const Manifest &manifest, const Symbol &symbol, std::span<co
   int64_t found = valueOf(first, values);
   for (const SymbolSource &source : symbol.from)
     if (valueOf(source, values) != found)
-      refuse(describeSource(manifest, source) + " is " + std::to_string(valueOf(source, values)) + ", required " +
-             std::to_string(found) + ": symbol '" + symbol.name + "' is also " + describeSource(manifest, first));
+      refuseArgument(describeSource(manifest, source) + " is " + std::to_string(valueOf(source, values)) +
+                     ", required " + std::to_string(found) + ": symbol '" + symbol.name + "' is also " +
+                     describeSource(manifest, first));
   if (found < symbol.min || found > symbol.max)
-    refuse(describeSource(manifest, first) + " is " + std::to_string(found) + ", required " +
-           std::to_string(symbol.min) + ".." + std::to_string(symbol.max) + " for symbol '" + symbol.name + "'");
+    refuseArgument(describeSource(manifest, first) + " is " + std::to_string(found) + ", required " +
+                   std::to_string(symbol.min) + ".." + std::to_string(symbol.max) + " for symbol '" + symbol.name +
+                   "'");
   return found;
 }
 
@@ -123,8 +125,8 @@ void checkExtents(const Argument &argument, const DLTensor &tensor, const std::v
       continue;
     const Expression &expression = argument.dims[dim];
     std::string text = expression.asConstant() ? "" : expression.text() + " = ";
-    refuse("dimension " + std::to_string(d) + " of " + quoted(argument) + " is " + std::to_string(tensor.shape[d]) +
-           ", required " + text + std::to_string(required[dim]));
+    refuseArgument("dimension " + std::to_string(d) + " of " + quoted(argument) + " is " +
+                   std::to_string(tensor.shape[d]) + ", required " + text + std::to_string(required[dim]));
   }
 }
 
@@ -146,22 +148,22 @@ void checkOverlap(const Manifest &manifest, const Binding &binding) {
     for (size_t j = 0; j < i; ++j)
       if (spans[i].begin < spans[j].end && spans[j].begin < spans[i].end &&
           (spans[i].argument->access != Access::read || spans[j].argument->access != Access::read))
-        refuse(quoted(*spans[i].argument) + " overlaps " + quoted(*spans[j].argument) +
-               " in memory, required apart: at least one of them is written");
+        refuseArgument(quoted(*spans[i].argument) + " overlaps " + quoted(*spans[j].argument) +
+                       " in memory, required apart: at least one of them is written");
 }
 
 } // namespace
 
 Binding bindArguments(const Manifest &manifest, std::span<const evt_value> values, Placement placement) {
   if (values.size() != manifest.arguments.size())
-    refuse("graph '" + manifest.graph + "' was given " + std::to_string(values.size()) + " arguments, required " +
-           std::to_string(manifest.arguments.size()));
+    refuseArgument("graph '" + manifest.graph + "' was given " + std::to_string(values.size()) +
+                   " arguments, required " + std::to_string(manifest.arguments.size()));
   for (size_t i = 0; i < values.size(); ++i) {
     const Argument &argument = manifest.arguments[i];
     if (argument.kind == Argument::Kind::tensor)
       checkTensor(argument, values[i].tensor, placement);
     else if (values[i].tensor)
-      refuse(quoted(argument) + " is a tensor, required an index");
+      refuseArgument(quoted(argument) + " is a tensor, required an index");
   }
   Binding binding;
   for (const Symbol &symbol : manifest.symbols)

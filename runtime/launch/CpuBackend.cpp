@@ -25,8 +25,6 @@ unsigned availableCpus() {
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
-[[noreturn]] void refuse(const std::string &what) { throw Error(EVT_ERROR_OPTION, what); }
-
 // Everything the workers reach during one launch. They share its ownership, so that a worker that cannot be stopped
 // never touches freed memory of ours.
 struct Run {
@@ -41,9 +39,9 @@ public:
 
   Binding prepare(std::span<const evt_value> values, const LaunchOptions &options) override {
     if (options.stream)
-      refuse("stream is not null, required null: the cpu target has no streams");
+      refuseOption("stream is not null, required null: the cpu target has no streams");
     if (options.trace)
-      refuse("a trace is asked for, required hooks: the cpu target reports to an observer");
+      refuseOption("a trace is asked for, required hooks: the cpu target reports to an observer");
     if (abandoned_)
       throw Error(EVT_ERROR_STUCK,
                   "graph '" + manifest_.graph + "' has workers of an earlier launch that never left; load it again");
@@ -57,7 +55,8 @@ public:
 
   unsigned workersOf(const LaunchOptions &options) const override {
     if (options.workers > mostWorkers)
-      refuse("workers is " + std::to_string(options.workers) + ", required at most " + std::to_string(mostWorkers));
+      refuseOption("workers is " + std::to_string(options.workers) + ", required at most " +
+                   std::to_string(mostWorkers));
     return options.workers ? options.workers : availableCpus();
   }
 

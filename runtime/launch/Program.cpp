@@ -6,8 +6,6 @@
 namespace evt::runtime {
 namespace {
 
-[[noreturn]] void refuse(const std::string &what) { throw Error(EVT_ERROR_OPTION, what); }
-
 constexpr const char *chosenForLaunch = "auto";
 
 evt_schedule scheduleNamed(const Manifest &manifest, const std::string &wanted) {
@@ -15,39 +13,39 @@ evt_schedule scheduleNamed(const Manifest &manifest, const std::string &wanted) 
     const ScheduleSupport &support = manifest.schedules[s];
     if (wanted.empty() ? support.supported : wanted == scheduleNames[s]) {
       if (!support.supported)
-        refuse("schedule '" + wanted + "' is not supported by graph '" + manifest.graph + "': " + support.why);
+        refuseOption("schedule '" + wanted + "' is not supported by graph '" + manifest.graph + "': " + support.why);
       return static_cast<evt_schedule>(s);
     }
   }
   if (wanted.empty())
-    refuse("graph '" + manifest.graph + "' supports no schedule");
-  refuse("schedule is '" + wanted + "', required one of static ticket dynamic auto");
+    refuseOption("graph '" + manifest.graph + "' supports no schedule");
+  refuseOption("schedule is '" + wanted + "', required one of static ticket dynamic auto");
 }
 
 void checkOptions(const Manifest &manifest, const Shapes &shapes, const LaunchOptions &options) {
   // A year: beyond it the clock's arithmetic would overflow, and nobody waits that long.
   if (!(options.watchdogSeconds >= 0 && options.watchdogSeconds <= 31536000))
-    refuse("watchdog is " + std::to_string(options.watchdogSeconds) + " s, required 0..31536000");
+    refuseOption("watchdog is " + std::to_string(options.watchdogSeconds) + " s, required 0..31536000");
   const int64_t calls = static_cast<int64_t>(manifest.calls.size());
   if (options.firstCall != -1 || options.lastCall != -1 || options.iteration != -1) {
     if (manifest.target != "cuda" || !manifest.schedules[EVT_STATIC].supported ||
         (!options.schedule.empty() && options.schedule != "static"))
-      refuse("a part of the graph is asked for, required the cuda target and schedule static");
+      refuseOption("a part of the graph is asked for, required the cuda target and schedule static");
     if (options.firstCall < 0 || options.lastCall < options.firstCall || options.lastCall >= calls)
-      refuse("calls to run are " + std::to_string(options.firstCall) + ".." + std::to_string(options.lastCall) +
-             ", required a range of 0.." + std::to_string(calls - 1));
+      refuseOption("calls to run are " + std::to_string(options.firstCall) + ".." + std::to_string(options.lastCall) +
+                   ", required a range of 0.." + std::to_string(calls - 1));
     if (options.iteration < -1)
-      refuse("iteration to run is " + std::to_string(options.iteration) + ", required -1 or more");
+      refuseOption("iteration to run is " + std::to_string(options.iteration) + ", required -1 or more");
   }
   if (options.injectCall == -1)
     return;
   if (options.injectCall < 0 || options.injectCall >= static_cast<int64_t>(manifest.calls.size()))
-    refuse("call to inject a fault into is " + std::to_string(options.injectCall) + ", required -1.." +
-           std::to_string(static_cast<int64_t>(manifest.calls.size()) - 1));
+    refuseOption("call to inject a fault into is " + std::to_string(options.injectCall) + ", required -1.." +
+                 std::to_string(static_cast<int64_t>(manifest.calls.size()) - 1));
   size_t call = static_cast<size_t>(options.injectCall);
   if (options.injectTask < 0 || options.injectTask >= shapes.calls[call].tasks)
-    refuse("task to inject a fault into is " + std::to_string(options.injectTask) + ", required 0.." +
-           std::to_string(shapes.calls[call].tasks - 1) + " for call '" + manifest.calls[call].name + "'");
+    refuseOption("task to inject a fault into is " + std::to_string(options.injectTask) + ", required 0.." +
+                 std::to_string(shapes.calls[call].tasks - 1) + " for call '" + manifest.calls[call].name + "'");
 }
 
 } // namespace

@@ -17,10 +17,6 @@ namespace {
 
 constexpr const char *hangsOnData = "its grid or its events depend on data";
 
-bool readsTables(ir::CallOp call) {
-  return call.getProtocol().walk([](ir::ReadOp) { return WalkResult::interrupt(); }).wasInterrupted();
-}
-
 /// Whether what follows the product has a form on fragments.
 bool hasFragmentForm(ir::DeviceOp device, const roles::StreamedProduct &product, std::string &why) {
   CodeWriter scratch;
@@ -32,6 +28,10 @@ bool hasFragmentForm(ir::DeviceOp device, const roles::StreamedProduct &product,
 }
 
 } // namespace
+
+bool readsTables(ir::CallOp call) {
+  return call.getProtocol().walk([](ir::ReadOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
 
 std::string Unsplit::text() const {
   return "it does not stream: " + whyNotStreamed +

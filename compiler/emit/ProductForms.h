@@ -32,6 +32,9 @@ private:
   void pack(const ir::Signature &signature);
 };
 
+/// Whether a call's waits or notifies go through tables.
+bool readsTables(ir::CallOp call);
+
 /// Why a call is run from top to bottom.
 struct Unsplit {
   std::string whyNotStreamed, whyNotTiled; // the latter empty if that was not asked

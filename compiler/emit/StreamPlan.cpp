@@ -16,10 +16,6 @@ namespace {
 /// Of a stage: the copy engine takes about 0.1 us for a copy, whatever its size.
 constexpr int64_t wantedTileStageBytes = 48 << 10;
 
-bool readsTables(ir::CallOp call) {
-  return call.getProtocol().walk([](ir::ReadOp) { return WalkResult::interrupt(); }).wasInterrupted();
-}
-
 /// Whether a call's device function has a form on fragments.
 bool hasFragmentForm(ir::DeviceOp device) {
   CodeWriter scratch;

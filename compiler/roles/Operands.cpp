@@ -169,4 +169,13 @@ bool comesFrom(Value value, llvm::function_ref<bool(Value)> isOne) {
   return false;
 }
 
+bool multiplies(Operation *op) {
+  return op
+      ->walk([](Operation *inner) {
+        return isa<linalg::MatmulOp, linalg::MatmulTransposeBOp>(inner) ? WalkResult::interrupt()
+                                                                        : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 } // namespace evt::roles

@@ -25,6 +25,9 @@ std::optional<int64_t> slopeOf(mlir::Value index, mlir::Value of);
 /// Arithmetic of coordinates, arguments and the loop: what every role can compute for itself.
 bool isArithmetic(mlir::Value index);
 
+/// Whether the operation, or one inside it, is a matrix product.
+bool multiplies(mlir::Operation *op);
+
 /// A tile of zeros.
 bool isZero(mlir::Value tile);
 

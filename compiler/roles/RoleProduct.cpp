@@ -12,15 +12,6 @@ namespace evt::roles {
 
 namespace {
 
-bool multiplies(Operation *op) {
-  return op
-      ->walk([](Operation *inner) {
-        return isa<linalg::MatmulOp, linalg::MatmulTransposeBOp>(inner) ? WalkResult::interrupt()
-                                                                        : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 class Reader {
 public:
   Reader(ir::DeviceOp device, scf::ForOp loop, std::string &why) : device(device), why(why) { product.loop = loop; }

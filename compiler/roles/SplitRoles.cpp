@@ -1,6 +1,7 @@
 #include "SplitRoles.h"
 
 #include "compiler/ir/Signature.h"
+#include "compiler/roles/Operands.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -89,11 +90,7 @@ private:
     auto lower = ir::constantOf(loop.getLowerBound()), upper = ir::constantOf(loop.getUpperBound());
     if (lower && upper && (*upper - *lower) / *ir::constantOf(loop.getStep()) > mostRounds)
       return no("its loop has more than " + std::to_string(mostRounds) + " rounds");
-    if (!loop.walk([](Operation *op) {
-               return isa<linalg::MatmulOp, linalg::MatmulTransposeBOp>(op) ? WalkResult::interrupt()
-                                                                            : WalkResult::advance();
-             })
-             .wasInterrupted())
+    if (!multiplies(loop))
       return no("its loop multiplies nothing");
     if (!llvm::all_of(loop.getResultTypes(), [](Type t) { return isa<RankedTensorType>(t); }) ||
         loop.getNumResults() == 0)

@@ -452,8 +452,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
          {std::pair("static", "EVT_STATIC"), {"ticket", "EVT_TICKET"}, {"dynamic", "EVT_DYNAMIC"}}) {
       if (!facts.wants(name) || (StringRef(name) == "dynamic" && !hasDynamic))
         continue;
-      out.line("extern \"C\" __global__ void __launch_bounds__(", threads, ", 1) ", defaultEntry, "_", name,
-               made.suffix, "(const __grid_constant__ Launch launch) {");
+      out.line("EVT_CUDA_KERNEL(", defaultEntry, "_", name, made.suffix, ", Launch, ", threads, ", 1) {");
       out.line("evt::run_block<typename Code<", constant, uses, ">::Kernel, Program>(launch);");
       out.line("}");
     }

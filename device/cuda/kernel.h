@@ -5,6 +5,7 @@
 #include "device/common/scalar.h"
 #include "device/common/types.h"
 #include "device/cuda/dynamic.h"
+#include "device/cuda/launch.h"
 #include "device/cuda/memory.h"
 #include "device/cuda/pack.h"
 #include "device/cuda/stream.h"
@@ -400,15 +401,15 @@ template <class Kernel, class Program, class Launch> struct Block {
 
 template <class Kernel, class Program, class Launch> __device__ __forceinline__ void run_block(const Launch &launch) {
   using B = Block<Kernel, Program, Launch>;
-  extern __shared__ __align__(128) char dynamic_shared[];
+  EVT_DYNAMIC_SHARED(dynamic_shared);
   char *shared = dynamic_shared;
   if constexpr (B::multiplies)
     shared += -ptx::shared_address(dynamic_shared) % SharedLayout::tile_alignment;
-  __shared__ BlockState block;
-  __shared__ typename B::State stream;
-  __shared__ typename B::Tiles tiles;
-  __shared__ alignas(Program) char storage[sizeof(Program)];
-  __shared__ Notification room[Kernel::collected ? Kernel::collected : 1];
+  EVT_BLOCK_VARIABLE(BlockState, block);
+  EVT_BLOCK_VARIABLE(typename B::State, stream);
+  EVT_BLOCK_VARIABLE(typename B::Tiles, tiles);
+  EVT_BLOCK_STORAGE(Program, storage);
+  EVT_BLOCK_ARRAY(Notification, room, Kernel::collected ? Kernel::collected : 1);
   Program &unpacked = *reinterpret_cast<Program *>(storage);
   if (threadIdx.x == 0)
     unpacked.unpack_sizes(launch);

@@ -4,9 +4,10 @@
 
 #include "device/common/pack.h"
 #include "device/cuda/abi.h"
+#include "device/cuda/launch.h"
 
 /// `name` is the kernel's.
 #define EVT_PACK_KERNEL(name)                                                                                          \
-  extern "C" __global__ void __launch_bounds__(EVT_PACK_THREADS) name(const __grid_constant__ evt_cuda_pack pack) {    \
-    evt::pack(pack, blockIdx.x *EVT_PACK_THREADS + threadIdx.x, pack.blocks * EVT_PACK_THREADS);                       \
+  EVT_CUDA_KERNEL(name, evt_cuda_pack, EVT_PACK_THREADS) {                                                             \
+    evt::pack(launch, blockIdx.x *EVT_PACK_THREADS + threadIdx.x, launch.blocks * EVT_PACK_THREADS);                   \
   }

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Runs the examples: every shape under every schedule and with 1, 2, 7 and 16 workers.
 
-    run_examples.py [--build DIR] [--quick] [--target cuda] [--artifacts DIR] [NAME…]     all when none is named
+    run_examples.py [--build DIR] [--quick] [--target cuda] [--nvcc PROGRAM] [--artifacts DIR] [NAME…]     all when none is named
 
 Each example is compiled once; that one artifact serves every shape. A run passes if every output agrees with the
 float64 reference (‖result - expected‖ / ‖expected‖ within the example's tolerance; NaN never does) and has the same
@@ -118,9 +118,11 @@ class Case:
         return None
 
 
-def compile_program(build, target, program, directory, flags=()):
+def compile_program(options, program, directory, flags=()):
     """What `evt compile` says when it fails, or None."""
-    done = subprocess.run([str(build / "bin" / "evt"), "compile", "--target", target, str(program), "-o", str(directory), *flags],
+    flags = [*flags, *(["--nvcc", options.nvcc] if options.nvcc else [])]
+    done = subprocess.run([str(options.build / "bin" / "evt"), "compile", "--target", options.target, str(program), "-o",
+                           str(directory), *flags],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return done.stdout if done.returncode else None
 
@@ -135,7 +137,7 @@ def run_program(options, name, text, cases, combinations, flags=()):
         ready = options.artifacts and options.artifacts / artifact.name
         if ready and ready.exists():
             artifact = ready
-        complaint = None if artifact == ready else compile_program(build, options.target, text, artifact, flags)
+        complaint = None if artifact == ready else compile_program(options, text, artifact, flags)
         if complaint is not None:
             print(f"{name}: does not compile\n{complaint.rstrip()}")
             return 0, count
@@ -151,6 +153,8 @@ def run_program(options, name, text, cases, combinations, flags=()):
                 problem = case.problem(program, schedule, workers, perturb)
                 passed += problem is None
                 if problem:
+                    if options.stop:
+                        raise SystemExit(f"{name}: {line}, {schedule}: {problem}")
                     problems.append(f"{name}: {line}, {schedule}, {workers} workers, perturb {perturb}: {problem}")
                     if len(problems) <= SHOWN:
                         print(problems[-1], flush=True)
@@ -197,9 +201,10 @@ def run_example(options, name):
     folder = ROOT / "examples" / name
     lines = example.read_shapes(folder)
     cuda = options.target == "cuda"
-    combinations = [(schedule, *workers) for schedule in SCHEDULES for workers in (CUDA_WORKERS if cuda else WORKERS)]
+    schedules = options.schedules.split(",")
+    combinations = [(schedule, *workers) for schedule in schedules for workers in (CUDA_WORKERS if cuda else WORKERS)]
     if options.quick:
-        lines, combinations = lines[::4], [(schedule, 0, 0) for schedule in SCHEDULES] if cuda else QUICK
+        lines, combinations = lines[::4], [(schedule, 0, 0) for schedule in schedules] if cuda else QUICK
     cases = dict.fromkeys(lines)
     passed, failed = run_program(options, name, folder / f"{name}.mlir", cases, combinations)
     if cuda:
@@ -214,6 +219,7 @@ def run_apart(options, name):
     command = [sys.executable, __file__, "--build", str(options.build), "--target", options.target, name]
     command += ["--quick"] * options.quick
     command += ["--artifacts", str(options.artifacts)] if options.artifacts else []
+    command += ["--nvcc", options.nvcc] if options.nvcc else []
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, errors="replace")
     sums = SUM.findall(done.stdout)
@@ -227,6 +233,10 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="where evt is built")
     parser.add_argument("--quick", action="store_true", help="a quarter of the shapes, three combinations")
     parser.add_argument("--target", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--nvcc", help="what compiles for CUDA, if not nvcc")
+    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) // 2), help="examples at once")
+    parser.add_argument("--stop", action="store_true", help="end with the first failure; a single example")
+    parser.add_argument("--schedules", default=",".join(SCHEDULES), metavar="LIST", help="some of the schedules, for CUDA")
     parser.add_argument("--artifacts", type=pathlib.Path, help="where compiled examples are")
     parser.add_argument("names", nargs="*", metavar="NAME", help="examples; all when none is named")
     options = parser.parse_args()
@@ -239,7 +249,7 @@ def main():
         passed, failed = run_example(options, options.names[0])
     else:
         passed = failed = 0
-        with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2)) as pool:
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             for name, good, bad, text in pool.map(lambda n: run_apart(options, n), options.names or known):
                 print(text.strip() + "\n" if text.strip() else "", end="")
                 print(f"{name + ':':24} {good} passed, {bad} failed", flush=True)

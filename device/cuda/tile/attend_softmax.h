@@ -21,12 +21,10 @@ namespace detail {
 
 /// Two numbers, rounded, the first in the low half.
 template <class T> __device__ __forceinline__ std::uint32_t packed(float low, float high) {
-  std::uint32_t both;
   if constexpr (__is_same(T, bf16))
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return ptx::pack_bf16(low, high);
   else
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-  return both;
+    return ptx::pack_f16(low, high);
 }
 
 template <class T>

@@ -86,21 +86,6 @@ __device__ inline StepTokens tokens_of(const Memory<std::int32_t, 1> &requests,
   return {requests.data, positions.data, least(requests.dims[0], positions.dims[0])};
 }
 
-//===-- instructions ----------------------------------------------------------------------------------------------===//
-
-/// Four 8 x 8 matrices of 16 bits; lane l gives the address of row l % 8 of matrix l / 8.
-__device__ __forceinline__ void load_matrices(std::uint32_t (&to)[4], std::uint32_t address) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(address)
-               : "memory");
-}
-__device__ __forceinline__ void load_matrices_transposed(std::uint32_t (&to)[4], std::uint32_t address) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(address)
-               : "memory");
-}
 //===-- rows ------------------------------------------------------------------------------------------------------===//
 
 /// Part of a run: tokens `begin` … `end` - 1 of a request, the first one at `position`.
@@ -224,7 +209,7 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
       if (computes) {
         std::uint32_t b[2][4];
         const auto load = [&](int i) { // 16 columns of 16 positions
-          load_matrices(b[i % 2],
+          ptx::load_matrices(b[i % 2],
                         key_block + Rows::place(16 * (i % 2) + lane / 16 * 8 + lane % 8, i / 2 * 2 + lane / 8 % 2));
         };
         load(0);
@@ -296,7 +281,7 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
             weights[half][i] = packed<T>(s[2 * half + i / 2][i % 2 * 2], s[2 * half + i / 2][i % 2 * 2 + 1]);
         constexpr int steps = D / 16; // of 16 columns, for either half of the positions
         const auto load = [&](int i) {
-          load_matrices_transposed(b[i % 2],
+          ptx::load_matrices_transposed(b[i % 2],
                                    value_block + Rows::place(16 * (i / steps) + lane % 16, i % steps * 2 + lane / 16));
         };
         load(0);

@@ -1,5 +1,6 @@
 #include "runtime/cuda/fake/FakeCuda.h"
 
+#include "device/cuda/simulated/tensor_map.h"
 #include "runtime/cuda/fake/Streams.h"
 
 #include <chrono>
@@ -48,8 +49,10 @@ constexpr Error errors[] = {
     {captureUnsupported, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"},
 };
 
+// A kernel is one function for a block, or, where it is simulated, one for all blocks of a launch.
 struct Function {
-  void (*run)(const void *, uint32_t);
+  void (*run)(const void *parameters, uint32_t block);
+  void (*launch)(const void *parameters, uint32_t blocks, uint32_t threads, uint32_t sharedBytes);
   uint32_t parameterBytes;
 };
 struct Module {
@@ -115,21 +118,31 @@ size_t sizeOfImage(const char *image) {
   return header.e_shoff + size_t(header.e_shnum) * header.e_shentsize;
 }
 
-void put(const State::Launch &launch, void (*run)(const void *, uint32_t)) {
-  streamOf(launch.stream)->add([launch, run] {
+// Parameters may hold tensor maps, which lie at multiples of 64 bytes.
+std::shared_ptr<void> aligned(const std::vector<unsigned char> &parameters) {
+  void *memory = std::aligned_alloc(64, (parameters.size() + 63) / 64 * 64);
+  std::memcpy(memory, parameters.data(), parameters.size());
+  return {memory, std::free};
+}
+
+void put(const State::Launch &launch, const Function &kernel) {
+  streamOf(launch.stream)->add([launch, kernel] {
+    std::shared_ptr<void> parameters = aligned(launch.parameters);
+    if (kernel.launch)
+      return kernel.launch(parameters.get(), launch.grid, launch.block, launch.sharedBytes);
     std::vector<std::thread> threads;
     for (unsigned b = 0; b < launch.grid; ++b)
-      threads.emplace_back([&launch, run, b] { run(launch.parameters.data(), b); });
+      threads.emplace_back([&parameters, &kernel, b] { kernel.run(parameters.get(), b); });
     for (std::thread &thread : threads)
       thread.join();
   });
 }
 
-std::vector<void (*)(const void *, uint32_t)> capturedKernels;
+std::vector<Function> capturedKernels;
 
 struct Graph {
   std::vector<State::Launch> launches;
-  std::vector<void (*)(const void *, uint32_t)> kernels;
+  std::vector<Function> kernels;
 };
 
 } // namespace
@@ -278,11 +291,12 @@ int cuModuleUnload(void *module) {
 int cuModuleGetFunction(void **function, void *module, const char *name) {
   ENTER("cuModuleGetFunction");
   Module *loaded = static_cast<Module *>(module);
-  void *found = dlsym(loaded->handle, name);
-  void *bytes = dlsym(loaded->handle, (std::string(name) + "_parameter_bytes").c_str());
-  if (!found || !bytes)
+  auto find = [&](const char *suffix) { return dlsym(loaded->handle, (std::string(name) + suffix).c_str()); };
+  void *run = find(""), *launch = find("_launch"), *bytes = find("_parameter_bytes");
+  if ((!run && !launch) || !bytes)
     return notFound;
-  loaded->functions[name] = {reinterpret_cast<void (*)(const void *, uint32_t)>(found),
+  loaded->functions[name] = {reinterpret_cast<decltype(Function::run)>(run),
+                             reinterpret_cast<decltype(Function::launch)>(launch),
                              *static_cast<const uint32_t *>(bytes)};
   *function = &loaded->functions[name];
   return success;
@@ -313,35 +327,35 @@ int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsigned grid
   std::unique_lock lock(mutex);
   if (state.capturing == stream && stream) {
     state.captured.push_back(launch);
-    capturedKernels.push_back(kernel.run);
+    capturedKernels.push_back(kernel);
     return success;
   }
   ++state.launches;
   state.launched.push_back(launch);
   lock.unlock();
-  put(launch, kernel.run);
+  put(launch, kernel);
   return success;
 }
 
-// What a driver would encode, in plain words: address, type, rank, 5 extents, 4 strides, 4 sizes of the box.
 int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, const uint64_t *dims,
                            const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,
                            int swizzle, int, int fill) {
   ENTER("cuTensorMapEncodeTiled", false);
-  uint64_t at = reinterpret_cast<uint64_t>(address), words[16] = {at, static_cast<uint64_t>(type), rank};
-  if (reinterpret_cast<uintptr_t>(map) % 64 || at % 16 || rank < 2 || rank > 5 || interleave ||
+  evt::simulated::TensorMap made{reinterpret_cast<uint64_t>(address), static_cast<uint64_t>(type), rank, {}, {}, {}};
+  if (reinterpret_cast<uintptr_t>(map) % 64 || made.address % 16 || rank < 2 || rank > 5 || interleave ||
       swizzle != (box[0] == 64 ? 3 : 0) || fill)
     return invalidValue;
   for (uint32_t d = 0; d < rank; ++d) {
-    if (dims[d] == 0 || box[d] == 0 || box[d] > 256 || steps[d] != 1 || (d + 1 < rank && strides[d] % 16))
+    if (dims[d] == 0 || box[d] == 0 || box[d] > 256 || (d == 4 && box[d] != 1) || steps[d] != 1 ||
+        (d + 1 < rank && strides[d] % 16))
       return invalidValue;
-    words[3 + d] = dims[d];
+    made.extents[d] = dims[d];
     if (d + 1 < rank)
-      words[8 + d] = strides[d];
+      made.strides[d] = strides[d];
     if (d < 4)
-      words[12 + d] = box[d];
+      made.box[d] = box[d];
   }
-  std::memcpy(map, words, sizeof words);
+  std::memcpy(map, &made, sizeof made);
   return success;
 }
 

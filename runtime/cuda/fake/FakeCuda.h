@@ -1,5 +1,6 @@
 // A CUDA driver for tests, without a GPU: a library with the driver's function names, whose device memory is the
-// host's, whose streams are threads and whose kernels are shared objects (FakeKernel.h).
+// host's, whose streams are threads and whose kernels are shared objects: hand-written ones (FakeKernel.h), or, in the
+// library for simulated kernels, those of emitted source (device/cuda/simulated).
 //
 // It is stricter than a driver where a runtime could go wrong unnoticed:
 //   - a device address has a bit set that no host address has: whoever follows one on the host crashes
@@ -17,7 +18,12 @@
 
 namespace fakecuda {
 
+// Kernels that are simulated follow device addresses as they are.
+#ifdef EVT_SIMULATED_DRIVER
+inline constexpr uint64_t deviceBit = 0;
+#else
 inline constexpr uint64_t deviceBit = uint64_t(1) << 62;
+#endif
 
 // What a test sets and looks at. Reached through the library's function fakeCuda().
 struct State {

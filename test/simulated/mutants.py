@@ -1,0 +1,85 @@
+"""Device headers with one line broken, and the example that must notice.
+
+A mutant is a copy of device/ with a text replaced, put before the true headers when a kernel is compiled. It is noticed
+if, under one of a few seeds, a run gives other results than expected, is stuck, or is ended by the simulated GPU.
+"""
+
+import collections
+import pathlib
+import re
+import shutil
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+Mutant = collections.namedtuple("Mutant", "name file old new example schedule", defaults=["static"])
+
+ALL = [
+    Mutant("stages are read before they have arrived", "common/rings.h",
+           "    Sync::wait(full[at.slot], at.round);\n    const int slot = at.slot;", "    const int slot = at.slot;", "decode_chain"),
+    Mutant("stages are filled before they are free", "common/rings.h",
+           "    Sync::wait(empty[slot], at.round ^ 1);\n    announce", "    announce", "decode_chain"),
+    Mutant("sums are taken before they are there", "common/rings.h",
+           "EVT_INLINE void begin_take() { Sync::wait(full[at.slot], at.round); }", "EVT_INLINE void begin_take() {}", "decode_chain"),
+    Mutant("sums are overwritten before they are taken", "common/rings.h",
+           "EVT_INLINE void begin_put() { Sync::wait(empty[at.slot], at.round ^ 1); }", "EVT_INLINE void begin_put() {}",
+           "decode_chain"),
+    Mutant("rows of tiles are fetched before their events", "cuda/tiled.h",
+           "    if (!waits(ahead))\n      task.skipped = 1;", "", "prefill_layers"),
+    Mutant("operands that tasks write are fetched before their events", "cuda/tiled.h",
+           "    if (!waits(ahead))\n      task.skipped = 1;", "", "causal_mixing"),
+    Mutant("stages of tiles are given back before their products are over", "cuda/tiled.h",
+           "    ptx::wgmma_wait<is_large ? 1 : 0>();\n", "", "prefill_layers"),
+    Mutant("weights of tiles are multiplied before they have arrived", "cuda/tiled.h",
+           "    ptx::barrier_wait(weights[at.slot], at.round);\n", "", "prefill_layers"),
+    Mutant("tasks do not wait for events", "cuda/worker.h",
+           "    if (has_seen(event, counters, element))\n      return true;\n    if (ptx::load_acquire",
+           "    return true;\n    if (ptx::load_acquire", "stencil2d"),
+    Mutant("a task's threads do not meet before its notifies", "cuda/kernel.h",
+           "  if (!goes_on)\n    return false;\n  w.sync();\n  if (!IsTold", "  if (!goes_on)\n    return false;\n  if (!IsTold", "stencil2d"),
+    Mutant("counters are not cleared for the next launch", "cuda/kernel.h",
+           "      P.reset(Kernel::dynamic);\n", "      {}\n", "row_sum", "ticket"),
+    Mutant("a ready task is pushed twice", "cuda/dynamic.h",
+           "    if (pending.count)\n      publish(pending);", "    if (pending.count)\n      publish(pending), publish(pending);", "moe",
+           "dynamic"),
+]
+
+
+def make(mutant, folder):
+    """The mutant's headers, under folder/device."""
+    shutil.copytree(ROOT / "device", folder / "device")
+    path = folder / "device" / mutant.file
+    text = path.read_text()
+    if text.count(mutant.old) != 1:
+        raise ValueError(f"{mutant.file} has the text to be replaced {text.count(mutant.old)} times, required is once")
+    path.write_text(text.replace(mutant.old, mutant.new))
+
+
+def noticed(simulator, example, schedule, folder, seeds):
+    """Whether a kernel compiled with the headers under folder fails under one of these seeds. Throws RuntimeError where it
+    does not compile."""
+    artifact = folder / f"{example}.evt"
+    code, text = simulator.compile(ROOT / "examples" / example / f"{example}.mlir", artifact, "--only-schedule", schedule,
+                                   flags=f"-I{folder}")
+    if code:
+        raise RuntimeError(f"does not compile\n{text}")
+    command = [sys.executable, ROOT / "test/run/run_examples.py", "--build", simulator.build, "--target", "cuda", "--quick", "--stop",
+               "--schedules", schedule, "--artifacts", folder, example]
+    return any(simulator.run(command, timeout=120, EVT_SIMULATED_SEED=str(seed), EVT_SIMULATED_PATIENCE="2")[0] for seed in seeds)
+
+
+def problem_of(simulator, mutant, scratch, seeds):
+    """Why the mutant was not noticed, or None."""
+    folder = scratch / re.sub(r"\W", "-", mutant.name)
+    try:
+        make(mutant, folder)
+        if noticed(simulator, mutant.example, mutant.schedule, folder, range(1, seeds + 1)):
+            return None
+    except (ValueError, RuntimeError) as error:
+        return str(error)
+    return f"not noticed under {seeds} seeds by {mutant.example}"
+
+
+def controls():
+    """The examples and schedules that mutants are noticed by: with the true headers they must not fail."""
+    return sorted({(mutant.example, mutant.schedule) for mutant in ALL})

@@ -101,6 +101,11 @@ def examples(build):
     return from_exit_code(run(["/usr/bin/python3", ROOT / "test/run/run_examples.py", "--build", build], timeout=3600))
 
 
+def simulated(build):
+    """CUDA kernels of the examples and of tiny models, on a simulated GPU; protocols that are broken must be noticed."""
+    return from_exit_code(run([ROOT / "test" / "simulated" / "run", "--build", build], timeout=3600))
+
+
 def sanitizers(build):
     """The examples under ThreadSanitizer and Address- and UndefinedBehaviorSanitizer, one shape each."""
     script = ROOT / "test" / "sanitize" / "run_sanitizers.py"
@@ -148,8 +153,8 @@ def docs(build):
     return from_exit_code(run(["/usr/bin/python3", ROOT / "scripts/check_docs.py", "--build", build]))
 
 
-GROUPS = {"lit": lit, "unit": unit, "examples": examples, "sanitizers": sanitizers, "browser": browser, "scripts": scripts,
-          "format": clang_format, "borders": borders, "docs": docs}
+GROUPS = {"lit": lit, "unit": unit, "examples": examples, "simulated": simulated, "sanitizers": sanitizers, "browser": browser,
+          "scripts": scripts, "format": clang_format, "borders": borders, "docs": docs}
 
 
 def main():

@@ -1,4 +1,5 @@
-// Barriers in shared memory, by their addresses there: conversions from a pointer cost more than what they are used for.
+// Barriers in shared memory, by their addresses there: conversions from a pointer cost more than what they are used
+// for.
 #pragma once
 
 #include <cstdint>

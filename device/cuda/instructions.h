@@ -1,5 +1,5 @@
-// The instructions of Hopper that C++ has no words for, one function each. device/cuda/simulated/instructions.h has the same
-// functions for a CPU.
+// The instructions of Hopper that C++ has no words for, one function each. device/cuda/simulated/instructions.h has the
+// same functions for a CPU.
 #pragma once
 
 #include "device/cuda/barrier.h"

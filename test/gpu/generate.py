@@ -128,7 +128,7 @@ def check_alone(model, name, judge, steps):
                 if r["id"] not in together or together[r["id"]] != alone.get(r["id"])]
     if report["steps"] < steps:
         problems.append(f"only {report['steps']} of {steps} steps")
-    if not report["dropped"] or not any(a["finish"] == "eos" for a in together.values()):
+    if steps >= 100 and (not report["dropped"] or not any(a["finish"] == "eos" for a in together.values())):
         problems.append("no text ended early")
     judge(f"{name}, {len(requests)} requests together and alone", problems, steps_note(report) + " alone:" + steps_note(one))
     if steps >= 2000:

@@ -31,8 +31,8 @@ public:
     if (memory)
       munmap(memory, capacity * stack_bytes);
     capacity = count;
-    memory = mmap(nullptr, capacity * stack_bytes, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    memory = mmap(nullptr, capacity * stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                  -1, 0);
     if (memory == MAP_FAILED) {
       std::perror("simulated GPU: no memory for the stacks of its threads");
       std::abort();
@@ -146,53 +146,62 @@ Fiber *take(std::vector<Fiber *> &list, std::size_t at) {
 /// The thread that goes on, or null where something else has happened first.
 Fiber *Gpu::next() {
   ++turns;
-  // A copy comes when it is due, or when nobody has anything else to do.
-  if (const std::size_t at = copies.empty() ? 0 : random.below(copies.size());
-      !copies.empty() && (copies[at].due <= turns || (ready.empty() && (looking.empty() || random.one_in(8))))) {
-    std::swap(copies[at], copies.back());
-    Copy copy = std::move(copies.back());
-    copies.pop_back();
-    arrive(copy);
-    ++changes;
-    return nullptr;
-  }
-  for (std::size_t i = 0; i < stalled.size(); ++i)
-    if (stalled[i].until <= turns || (ready.empty() && looking.empty())) {
-      ready.push_back(stalled[i].fiber);
-      stalled[i] = stalled.back();
+  if (!copies.empty())
+    if (const std::size_t at = random.below(copies.size()); copies[at].due <= turns) {
+      std::swap(copies[at], copies.back());
+      Copy copy = std::move(copies.back());
+      copies.pop_back();
+      arrive(copy);
+      ++changes;
+      return nullptr;
+    }
+  for (Stalled &one : stalled)
+    if (one.until <= turns) {
+      ready.push_back(one.fiber);
+      one = stalled.back();
       stalled.pop_back();
       break;
     }
-  const bool looks_now = !looking.empty() && (ready.empty() || random.one_in(16));
-  if (!ready.empty() && !looks_now) {
+  if (!ready.empty() && (looking.empty() || !random.one_in(16))) {
     Fiber *chosen = take(ready, random.one_in(haste) ? random.below(ready.size()) : ready.size() - 1);
     if (!random.one_in(stall))
       return chosen;
     stalled.push_back({chosen, random.soon(turns, longest_stall)});
     return nullptr;
   }
-  if (is_stuck())
+  if (ready.empty() && nothing_is_new()) {
+    if (pass_time())
+      return nullptr;
     tell_waiting();
-  if (looking.empty())
-    return nullptr;
-  return take(looking, random.below(looking.size()));
+  }
+  return looking.empty() ? nullptr : take(looking, random.below(looking.size()));
 }
 
-/// Everybody who looks has looked several times, and nothing has changed.
-bool Gpu::is_stuck() {
-  if (changes != seen_changes || !ready.empty() || !stalled.empty() || !copies.empty()) {
+/// Everybody who looks has looked, and nothing has changed since.
+bool Gpu::nothing_is_new() {
+  if (changes != seen_changes) {
     seen_changes = changes;
     looks = quiet_since = 0;
+  }
+  return looks++ >= 2 * looking.size();
+}
+
+/// On to the next copy that arrives, or the next thread that stalls no more. False if there is none.
+bool Gpu::pass_time() {
+  std::uint64_t then = ~0ull;
+  for (const Copy &copy : copies)
+    then = std::min(then, copy.due);
+  for (const Stalled &one : stalled)
+    then = std::min(then, one.until);
+  if (then == ~0ull) {
+    const std::uint64_t now = nanoseconds();
+    if (!quiet_since)
+      quiet_since = now;
+    else if (now - quiet_since > patience() * 1000000000ull)
+      fail("no thread can go on");
     return false;
   }
-  if (++looks < 16 * looking.size())
-    return false;
-  looks = 0;
-  const std::uint64_t now = nanoseconds();
-  if (!quiet_since)
-    quiet_since = now;
-  else if (now - quiet_since > patience() * 1000000000ull)
-    fail("no thread can go on");
+  turns = std::max(turns, then);
   return true;
 }
 
@@ -206,6 +215,7 @@ void Gpu::tell_waiting() {
       wake_all(waiting);
     }
   changes = seen_changes = before; // that they ask once more is no change
+  looks = 0;
 }
 
 void Gpu::go_on(Fiber &fiber) {
@@ -268,7 +278,8 @@ void Gpu::run(unsigned first, unsigned count, unsigned threads, unsigned shared_
     Block &block = blocks[b];
     block.number = first + b;
     block.memory.assign(most_shared + reserved + alignment, (char)0xff);
-    block.shared = block.memory.data() + (alignment - reinterpret_cast<std::uintptr_t>(block.memory.data()) % alignment);
+    block.shared =
+        block.memory.data() + (alignment - reinterpret_cast<std::uintptr_t>(block.memory.data()) % alignment);
     block.dynamic_bytes = shared_bytes;
     block.used = reserved + shared_bytes;
     block.warps = std::vector<Warp>((threads + 31) / 32);
@@ -399,12 +410,8 @@ void barrier_arrive_at(Block &block, std::uint32_t address, std::uint32_t count)
   phase.pending -= count;
   end_if_over(block, address);
 }
-void barrier_arrive(std::uint32_t address, std::uint32_t count) {
-  barrier_arrive_at(*running->block, address, count);
-}
-void barrier_expect(std::uint32_t address, std::uint32_t bytes) {
-  phase_at(*running->block, address).bytes += bytes;
-}
+void barrier_arrive(std::uint32_t address, std::uint32_t count) { barrier_arrive_at(*running->block, address, count); }
+void barrier_expect(std::uint32_t address, std::uint32_t bytes) { phase_at(*running->block, address).bytes += bytes; }
 void barrier_has(Block &block, std::uint32_t address, std::uint32_t bytes) {
   phase_at(block, address).bytes -= bytes;
   end_if_over(block, address);

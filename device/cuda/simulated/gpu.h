@@ -4,19 +4,20 @@
 // with a stack of its own, and one of them runs until it waits. So a machine without a GPU executes the same roles,
 // rings, barriers and counters that a GPU would, and a run can be repeated: who comes next is drawn from a seed.
 //
-// A thread may stall for a while though nothing keeps it. What goes on beside the threads on a GPU, goes on beside them here. A copy is issued by a thread and arrives later, in
-// any order; what it overwrites is poison from its issue on, and its source is read when it is issued or when it
-// arrives, as the seed will have it. Products of a warpgroup read their tiles when they are waited for, or at once. A
-// protocol that releases a stage too early, reads it before it is there, or fetches what an event should have ordered
-// therefore gives wrong results under some seed, and the same ones again under the same seed.
+// A thread may stall for a while though nothing keeps it. What goes on beside the threads on a GPU, goes on beside them
+// here. A copy is issued by a thread and arrives later, in any order; what it overwrites is poison from its issue on,
+// and its source is read when it is issued or when it arrives, as the seed will have it. Products of a warpgroup read
+// their tiles when they are waited for, or at once. A protocol that releases a stage too early, reads it before it is
+// there, or fetches what an event should have ordered therefore gives wrong results under some seed, and the same ones
+// again under the same seed.
 //
 // What is not here: time (nothing costs anything), caches, and orders of memory weaker than the program's. A missing
 // fence is not noticed.
 //
 // Two ends of a wait are told apart. A thread that waits for a barrier, or for the other lanes of its warp, sleeps; one
 // that asks again and again for a word of memory comes after those that have something to do. Where nobody can go on,
-// threads that asked whether a barrier's phase is over are told "not yet", as a GPU does after a while: that is when they
-// look whether the launch is being aborted.
+// threads that asked whether a barrier's phase is over are told "not yet", as a GPU does after a while: that is when
+// they look whether the launch is being aborted.
 #pragma once
 
 #include <cstddef>

@@ -54,7 +54,9 @@ inline bool meet_any(int id, int threads, bool mine) {
 inline int thread() { return (int)threadIdx.x; }
 inline std::uint32_t kept(std::uint32_t value) { return value; }
 
-inline void barrier_init(Barrier barrier, std::uint32_t arrivals) { simulated::barrier_init(barrier.address, arrivals); }
+inline void barrier_init(Barrier barrier, std::uint32_t arrivals) {
+  simulated::barrier_init(barrier.address, arrivals);
+}
 inline void barrier_init_fence() {}
 inline void barrier_arrive(Barrier barrier, int count = 1) {
   simulated::barrier_arrive(barrier.address, (std::uint32_t)count);
@@ -93,8 +95,8 @@ template <class T> float half_of(std::uint32_t word, int high) {
   return (float)T::from_bits((std::uint16_t)(word >> 16 * high));
 }
 
-/// c (16x8) += a (16 x 8 Halves) * b (8 Halves x 8). A lane's words of `a` are, for every 8 columns, those of row l/4 and
-/// of row l/4 + 8; its words of `b` one for every 8 rows.
+/// c (16x8) += a (16 x 8 Halves) * b (8 Halves x 8). A lane's words of `a` are, for every 8 columns, those of row l/4
+/// and of row l/4 + 8; its words of `b` one for every 8 rows.
 template <class T, int Halves>
 void multiply(float (&c)[4], const std::uint32_t (&a)[2 * Halves], const std::uint32_t (&b)[Halves]) {
   std::uint32_t words[3 * Halves];
@@ -176,9 +178,7 @@ inline void load_matrices_transposed(std::uint32_t (&to)[4], std::uint32_t addre
   detail::load_matrices(to, address, true);
 }
 
-inline std::uint32_t pack_bf16(float low, float high) {
-  return bf16(low).bits | (std::uint32_t)bf16(high).bits << 16;
-}
+inline std::uint32_t pack_bf16(float low, float high) { return bf16(low).bits | (std::uint32_t)bf16(high).bits << 16; }
 inline std::uint32_t pack_f16(float low, float high) { return f16(low).bits | (std::uint32_t)f16(high).bits << 16; }
 
 //===-- asynchronous copies to shared memory, by each thread ------------------------------------------------------===//

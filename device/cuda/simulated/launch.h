@@ -1,5 +1,5 @@
-// What device/cuda/launch.h says, on a simulated GPU: a kernel is two symbols, `<name>_launch`, which runs all its blocks,
-// and `<name>_parameter_bytes`, which a driver reads from a cubin.
+// What device/cuda/launch.h says, on a simulated GPU: a kernel is two symbols, `<name>_launch`, which runs all its
+// blocks, and `<name>_parameter_bytes`, which a driver reads from a cubin.
 #pragma once
 
 #include "device/cuda/simulated/gpu.h"

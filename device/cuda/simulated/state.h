@@ -56,10 +56,10 @@ struct Product {
 struct Fiber : Thread {
   boost::context::fiber at;
   enum State { ready, sleeping, looking, left } state = ready;
-  const char *waits_for = "";   // sleeping
-  std::uint32_t address = 0;    // of the barrier that it sleeps at
-  bool was_told = false;        // that a phase is not over yet
-  std::vector<Piece> pieces;    // on their way, in order
+  const char *waits_for = ""; // sleeping
+  std::uint32_t address = 0;  // of the barrier that it sleeps at
+  bool was_told = false;      // that a phase is not over yet
+  std::vector<Piece> pieces;  // on their way, in order
   std::vector<Product> products;
   std::uint64_t piece_group = 0, product_group = 0;
 };
@@ -115,7 +115,8 @@ private:
   void go_on(Fiber &fiber);
   void leave(Fiber &fiber);
   Fiber *next();
-  bool is_stuck();
+  bool nothing_is_new();
+  bool pass_time();
   void tell_waiting();
   std::string report() const;
 

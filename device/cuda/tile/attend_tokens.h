@@ -209,8 +209,8 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
       if (computes) {
         std::uint32_t b[2][4];
         const auto load = [&](int i) { // 16 columns of 16 positions
-          ptx::load_matrices(b[i % 2],
-                        key_block + Rows::place(16 * (i % 2) + lane / 16 * 8 + lane % 8, i / 2 * 2 + lane / 8 % 2));
+          ptx::load_matrices(
+              b[i % 2], key_block + Rows::place(16 * (i % 2) + lane / 16 * 8 + lane % 8, i / 2 * 2 + lane / 8 % 2));
         };
         load(0);
 #pragma unroll
@@ -281,8 +281,8 @@ __device__ __noinline__ void attend_run(const Memory<T, 2> &query, const Memory<
             weights[half][i] = packed<T>(s[2 * half + i / 2][i % 2 * 2], s[2 * half + i / 2][i % 2 * 2 + 1]);
         constexpr int steps = D / 16; // of 16 columns, for either half of the positions
         const auto load = [&](int i) {
-          ptx::load_matrices_transposed(b[i % 2],
-                                   value_block + Rows::place(16 * (i / steps) + lane % 16, i % steps * 2 + lane / 16));
+          ptx::load_matrices_transposed(
+              b[i % 2], value_block + Rows::place(16 * (i / steps) + lane % 16, i % steps * 2 + lane / 16));
         };
         load(0);
 #pragma unroll

@@ -61,7 +61,19 @@ struct Module {
   std::map<std::string, Function> functions;
 };
 
-State state;
+// A simulated GPU has as many SMs as EVT_SIMULATED_SMS says (8), each with room for one block.
+State initialState() {
+  State made;
+#ifdef EVT_SIMULATED_DRIVER
+  const char *given = std::getenv("EVT_SIMULATED_SMS");
+  made.multiprocessors = given && *given ? std::atoi(given) : 8;
+  made.blocksPerMultiprocessor = 1;
+  made.memoryBytes = uint64_t(64) << 30;
+#endif
+  return made;
+}
+
+State state = initialState();
 std::mutex mutex;                    // guards all of the following, and the state's counts
 std::map<uint64_t, uint64_t> blocks; // device address -> bytes
 uint64_t used = 0;
@@ -195,7 +207,7 @@ int cuDeviceGet(int *device, int ordinal) {
 }
 int cuDeviceGetName(char *name, int length, int) {
   ENTER("cuDeviceGetName", false);
-  std::strncpy(name, "Fake GPU", static_cast<size_t>(length));
+  std::strncpy(name, deviceBit ? "Fake GPU" : "Simulated GPU", static_cast<size_t>(length));
   return success;
 }
 int cuDeviceGetAttribute(int *value, int attribute, int) {

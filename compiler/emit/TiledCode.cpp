@@ -25,6 +25,13 @@ FragmentCode stackOf(ir::DeviceOp device, const roles::TiledProduct &product, Ar
   return code;
 }
 
+/// What of it is found early, of each fragment.
+int64_t earlyEach(ir::DeviceOp device, const roles::TiledProduct &product) {
+  CodeWriter scratch;
+  Parameters parameters(device);
+  return stackOf(device, product, parameters.names, scratch).earlyEach();
+}
+
 /// A tile's place for the copy engine, columns first; `k` is the place along K within the loop.
 std::string coordinates(const IndexCode &index, const roles::RoleProduct::Operand &operand) {
   std::string text;
@@ -123,7 +130,7 @@ void emitFinish(ir::DeviceOp device, const roles::TiledProduct &product, CodeWri
   Parameters parameters(device);
   std::string name = device.getSymName().str(), why;
   std::string early = "float (&early)[" + num(2 * product.pieces()) + "][" +
-                      num(std::max<int64_t>(stackOf(device, product, parameters.names, out).earlyEach(), 1)) + "]";
+                      num(std::max<int64_t>(earlyEach(device, product), 1)) + "]";
   std::string share = ", const evt::FragmentShare &share";
   auto openFragment = [&](const std::string &column) {
     out.line("#pragma unroll 1");
@@ -271,8 +278,11 @@ int64_t sharedSumsBytes(const GraphCode &graph, const StreamPlan &plan, unsigned
   if (plan.calls[k].form != TaskForm::tiled)
     return 0;
   const roles::TiledProduct &product = *plan.calls[k].tiled;
-  bool shares = plan.mayHaveFewRows(graph, k) && product.pieces() == 1 && product.tileRows > roles::groupRows;
-  return shares ? 128 * product.allColumns() : 0; // share_sums in device/cuda/tiled.h: half of 128 threads' sums
+  if (!plan.mayHaveFewRows(graph, k) || product.pieces() != 1 || product.tileRows <= roles::groupRows)
+    return 0;
+  // share_sums in device/cuda/tiled.h: half of 128 threads' sums, and what is found early for a fragment of theirs.
+  int64_t early = std::max<int64_t>(earlyEach(ir::calleeOf(graph.signature.calls[k]), product), 1);
+  return 128 * product.allColumns() + 128 * 4 * early;
 }
 
 void emitTileStageBytes(const GraphCode &graph, const StreamPlan &plan, CodeWriter &out) {
@@ -314,21 +324,20 @@ void emitTiledTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter &
     out.line("// ", graph.signature.callName(k), ": a task, by the compute warps");
     out.line("EVT_FORCED bool execute_", k, "(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");
     declareCoords(graph, k, out);
-    Parameters parameters(ir::calleeOf(call));
-    CodeWriter scratch;
-    int64_t early = stackOf(ir::calleeOf(call), product, parameters.names, scratch).earlyEach();
+    int64_t early = earlyEach(ir::calleeOf(call), product);
     out.line("return evt::run_tiled<dynamic, ", product.tileRows, ", ", product.allColumns(), ", ",
              product.isBfloat16 ? "true" : "false", ", ", product.isPacked ? "true" : "false", ", ",
              product.stage.chunks, ", ", product.few.chunks, ", ", sharedSumsBytes(graph, plan, k) ? "true" : "false",
-             ">(");
+             ", ", early, ">(");
     out.line("    w, task, P.c", k, "_first + task.index, (int)steps_", device, "(", args.substr(2), "), ",
              fetchedRows(graph, plan, k), ", ",
              plan.mayHaveFewRows(graph, k) ? "rows_" + device + "(" + args.substr(2) + ")" : num(product.tileRows),
              ",");
-    out.line("    [&](auto &sums, const evt::FragmentShare &share) {");
-    out.line("[[maybe_unused]] float early[", 2 * product.pieces(), "][", std::max<int64_t>(early, 1), "] = {};");
+    out.line("    [&]([[maybe_unused]] auto &early, [[maybe_unused]] const evt::FragmentShare &share) {");
     if (early)
       out.line("begin_", device, "(early, share", args, ");");
+    out.line("},");
+    out.line("    [&](auto &sums, const auto &early, const evt::FragmentShare &share) {");
     out.line("finish_", device, "(sums, early, share", args, ");");
     out.line("},");
     out.line("    [&] {");

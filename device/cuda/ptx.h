@@ -35,6 +35,12 @@ struct Sync {
     if (threadIdx.x % 32 == 0)
       barrier_arrive(barrier);
   }
+  /// For another warp, too.
+  __device__ __forceinline__ static void arrive_twice(Barrier barrier) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+      barrier_arrive(barrier, 2);
+  }
 };
 
 } // namespace evt::ptx

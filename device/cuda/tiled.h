@@ -10,7 +10,7 @@
 // passes the task's waits and then fetches its rows. A task that compute has taken always gets its stages, waits or no
 // waits: one whose launch is being aborted is marked before its first rows arrive, and nobody ends it. What earlier
 // tasks wrote was written by ordinary stores, and is read by the copy engine: after the acquire the loader says so
-// (`copy_fence`), and a task that stores for others does too.
+// (`copy_fence`).
 #pragma once
 
 #include "device/cuda/dynamic.h"
@@ -74,7 +74,7 @@ struct TileRing : StageRing<ptx::Sync> {
       if (!await_empty())
         return;
       if (was_fed)
-        ptx::copy_fence(); // what lanes wrote, the copy engine overwrites
+        ptx::shared_copy_fence(); // what lanes wrote, the copy engine overwrites
       was_fed = false;
       ptx::barrier_arrive(full[at.slot], arrivals - 1);
       ptx::barrier_expect(full[at.slot], bytes);
@@ -99,7 +99,7 @@ struct TileRing : StageRing<ptx::Sync> {
   /// The first lane: before the copy engine fetches a part of it.
   __device__ __forceinline__ void begin_bulk() {
     if (has_pieces)
-      ptx::copy_fence(); // what lanes wrote, the copy engine overwrites
+      ptx::shared_copy_fence(); // what lanes wrote, the copy engine overwrites
     has_pieces = false;
   }
   /// `bulk` bytes of it are on their way by the copy engine.
@@ -158,7 +158,17 @@ struct TileRing : StageRing<ptx::Sync> {
   /// Compute, every warp: the next stage, once it is there. It is released when the products that read it are over.
   __device__ __forceinline__ std::uint32_t receive() {
     ptx::barrier_wait(weights[at.slot], at.round);
-    return address + (std::uint32_t)(StageRing::receive() * stage_bytes);
+    // So that what follows from it is known to be the same for all lanes: products then take few instructions.
+    return __shfl_sync(~0u, address + (std::uint32_t)(StageRing::receive() * stage_bytes), 0);
+  }
+  /// By this warp, and for one that skips it.
+  __device__ __forceinline__ void release_twice() {
+    ptx::Sync::arrive_twice(empty[oldest.slot]);
+    oldest.advance(slots);
+  }
+  __device__ __forceinline__ void skip(int count) {
+    at.skip_all(count, slots);
+    oldest.skip_all(count, slots);
   }
 
 private:
@@ -267,20 +277,31 @@ struct FragmentShare {
   __device__ __forceinline__ int thread() const { return ptx::kept_thread() & mask; }
 };
 
-/// The other group gets the first one's sums of its second fragment. All compute threads; `to`, with room for a number
-/// for every 4 columns of each of a group's threads, is theirs until they meet again.
-template <int Sums> __device__ __forceinline__ void share_sums(Worker &w, float2 *to, float (&sums)[Sums]) {
+/// The other group gets the first one's sums of its second fragment, and the first one what the other has found for its
+/// first fragment. All compute threads; `to`, with room for two sums for every 4 columns of each of a group's threads, and
+/// for what is found early, is theirs until they meet again.
+template <int Sums, int Each>
+__device__ __forceinline__ void share_sums(Worker &w, float2 *to, float (&sums)[Sums], float (&early)[2][Each]) {
   const int thread = ptx::kept_thread(), group = thread / group_threads;
-  float2 *own = to + thread % group_threads;
+  float2 *of_sums = to + thread % group_threads;
+  float *of_early = reinterpret_cast<float *>(to + Sums / 4 * group_threads) + thread % group_threads;
   if (group == 0)
 #pragma unroll
     for (int i = 0; i < Sums / 4; ++i)
-      own[i * group_threads] = {sums[4 * i + 2], sums[4 * i + 3]};
+      of_sums[i * group_threads] = {sums[4 * i + 2], sums[4 * i + 3]};
+  else
+#pragma unroll
+    for (int i = 0; i < Each; ++i)
+      of_early[i * group_threads] = early[0][i];
   w.sync();
-  if (group == 1)
+  if (group == 0)
+#pragma unroll
+    for (int i = 0; i < Each; ++i)
+      early[0][i] = of_early[i * group_threads];
+  else
 #pragma unroll
     for (int i = 0; i < Sums / 4; ++i) {
-      const float2 v = own[i * group_threads];
+      const float2 v = of_sums[i * group_threads];
       sums[4 * i + 2] = v.x;
       sums[4 * i + 3] = v.y;
     }
@@ -326,13 +347,14 @@ __device__ __forceinline__ void move_up(float (&sums)[Pieces][Sums]) {
 /// room for `room` rows of a tile, and `fetched` are in them. A stage is given back when its products are over: of
 /// large tiles, whose arithmetic takes longer than their copies, when the next one's have been issued; of others at
 /// once, since waiting for the next would keep a part of the ring from being filled. `begin()` is called when the first
-/// products have been issued: the task's waits are passed then.
+/// products have been issued: the task's waits are passed then. Where the second group has no rows (`is_alone` is the
+/// first one), it sees the first stage and no other, and the first one gives the others back for both.
 ///
 /// The chunks of a stage are no loop of the kernel, and there is one loop over stages for all numbers of rows: ptxas
 /// lets products wait for each other, in all of the kernel, where it cannot see all that are in flight.
 template <int Rows, int Columns, bool Bfloat16, bool Packed, int Chunks, int Pieces, int Sums, class Begin>
 __device__ __forceinline__ void multiply_tiles(TileRing &of_worker, int room, int steps, int fetched, int own,
-                                               float (&sums)[Pieces][Sums], Begin begin) {
+                                               bool is_alone, float (&sums)[Pieces][Sums], Begin begin) {
   static_assert(Pieces == row_pieces_of<Rows> && Sums == Columns / 2);
 #pragma unroll
   for (int p = 0; p < Pieces; ++p)
@@ -342,13 +364,21 @@ __device__ __forceinline__ void multiply_tiles(TileRing &of_worker, int room, in
   TileRing ring = of_worker.at_hand();
   const int stages = (steps + Chunks - 1) / Chunks; // what is beyond K is zero
   const int group = __shfl_sync(~0u, ptx::thread() / group_threads, 0);
+  const auto release = [&](bool is_first) {
+    if (is_alone && !is_first)
+      ring.release_twice();
+    else
+      ring.release();
+  };
   if (stages == 0 || own <= 0) {
-    for (int i = 0; i < (stages ? stages : 1); ++i) { // nothing to do but to let it pass
+    const int count = stages ? stages : 1, seen = is_alone && group ? 1 : count;
+    for (int i = 0; i < seen; ++i) { // nothing to do but to let it pass
       ring.receive();
+      release(i == 0);
       if (i == 0)
         begin();
-      ring.release();
     }
+    ring.skip(count - seen);
     return of_worker.go_on_from(ring);
   }
   constexpr bool is_large = Rows * Columns / (Rows + Columns) >= 80;
@@ -356,64 +386,80 @@ __device__ __forceinline__ void multiply_tiles(TileRing &of_worker, int room, in
   constexpr std::uint32_t next_weights = (Packed ? 1024 : Columns * 128) / 16;
   for (int i = 0; i < stages; ++i) {
     const std::uint32_t stage = ring.receive();
-    std::uint64_t rows = ptx::tile_descriptor(stage + (std::uint32_t)(group * Pieces * group_rows * 128));
-    std::uint64_t weights =
-        Packed ? ptx::packed_descriptor<Chunks>(stage + first_weights) : ptx::tile_descriptor(stage + first_weights);
+    ptx::Operand rows = ptx::tile_operand(stage + (std::uint32_t)(group * Pieces * group_rows * 128));
+    ptx::Operand weights =
+        Packed ? ptx::packed_operand<Chunks>(stage + first_weights) : ptx::tile_operand(stage + first_weights);
     ptx::wgmma_fence();
 #pragma unroll
-    for (int chunk = 0; chunk < Chunks; ++chunk, rows += next_rows, weights += next_weights)
+    for (int chunk = 0; chunk < Chunks; ++chunk, rows = rows.further(next_rows), weights = weights.further(next_weights))
 #pragma unroll
       for (int k = 0; k < 4; ++k)
 #pragma unroll
         for (int p = 0; p < Pieces; ++p)
-          ptx::wgmma<Columns, Bfloat16>(sums[p], rows + p * group_rows * 128 / 16 + ptx::columns_further<false>(k),
-                                        weights + ptx::columns_further<Packed>(k));
+          ptx::wgmma<Columns, Bfloat16>(
+              sums[p], rows.further(p * group_rows * 128 / 16 + ptx::columns_further<false>(k)).word(),
+              weights.further(ptx::columns_further<Packed>(k)).word());
     ptx::wgmma_commit();
     if (i == 0)
       begin();
     ptx::wgmma_wait<is_large ? 1 : 0>();
     if (!is_large || i)
-      ring.release();
+      release(i == (is_large ? 1 : 0));
   }
   if (is_large) {
     ptx::wgmma_wait<0>();
-    ring.release();
+    release(stages == 1);
   }
   of_worker.go_on_from(ring);
 }
 
 /// A task on tiles, by the compute warps, of whose tiles `fetched` rows are fetched, of which `there` are of any use:
-/// the last tile of a tensor may have few. `finish(sums, share)` does everything after the product. With `Shares` the
-/// tiles of other tasks have room for sums on their way from one group of warps to the other.
+/// the last tile of a tensor may have few. `find(early, share)` finds, of what follows the products, what does not need
+/// them, and `finish(sums, early, share)` does the rest. With `Shares` the tiles of other tasks have room for sums on
+/// their way from one group of warps to the other, which finds everything early for both while the first one multiplies.
 template <bool Dynamic, int Rows, int Columns, bool Bfloat16, bool Packed, int Chunks, int FewChunks, bool Shares,
-          class Finish, class Notifies>
+          int Early, class Find, class Finish, class Notifies>
 __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, std::int64_t number, int steps,
-                                          int fetched, std::int64_t there, Finish finish, Notifies notifies) {
+                                          int fetched, std::int64_t there, Find find, Finish finish,
+                                          Notifies notifies) {
   if (w.leads())
     w.begin();
+  constexpr int pieces = row_pieces_of<Rows>;
   const int group = __shfl_sync(~0u, ptx::thread() / group_threads, 0);
-  const int own = (int)least(fetched, there) - group * row_pieces_of<Rows> * group_rows; // rows of the group of warps
+  const int live = (int)least(fetched, there), own = live - group * pieces * group_rows; // rows of the group of warps
+  const bool is_alone = live <= pieces * group_rows, is_shared = Shares && live <= group_rows;
+  const auto is_skipped = [&] { // the mark is there before the first rows are
+    return *(const volatile std::uint32_t *)&task.skipped != 0;
+  };
+  float sums[pieces][Columns / 2], early[2 * pieces][Early ? Early : 1] = {};
   const auto begun = [&] {
     if (w.leads())
       w.passed();
+    if constexpr (Shares && Early > 0)
+      if (is_shared && group && !is_skipped())
+        find(early, FragmentShare{0, 2, group_threads - 1});
   };
-  float sums[row_pieces_of<Rows>][Columns / 2];
   constexpr int few = Rows / 2 < group_rows ? group_rows : Rows / 2;
   if (Chunks != FewChunks && fetched <= few)
-    multiply_tiles<Rows, Columns, Bfloat16, Packed, FewChunks>(*w.tile_ring, fetched, steps, fetched, own, sums, begun);
+    multiply_tiles<Rows, Columns, Bfloat16, Packed, FewChunks>(*w.tile_ring, fetched, steps, fetched, own, is_alone,
+                                                               sums, begun);
   else
     multiply_tiles<Rows, Columns, Bfloat16, Packed, Chunks>(*w.tile_ring, fetched <= few ? fetched : Rows, steps,
-                                                            fetched, own, sums, begun);
-  if (*(const volatile std::uint32_t *)&task.skipped)
-    return false; // all warps: the mark was there before the first rows
-  const bool is_shared = Shares && least(fetched, there) <= group_rows;
+                                                            fetched, own, is_alone, sums, begun);
+  if (is_skipped())
+    return false; // all warps
+  FragmentShare share{0, 2 * pieces, compute_threads - 1};
   if constexpr (Shares)
-    if (is_shared)
-      share_sums(w, w.tile<float2>(0), sums[0]);
-  if (is_shared || own > 0)
-    finish(sums, is_shared ? FragmentShare{group, group + 1, group_threads - 1}
-                           : FragmentShare{0, 2 * row_pieces_of<Rows>, compute_threads - 1});
-  ptx::copy_fence();
+    if (is_shared) {
+      share_sums(w, w.tile<float2>(0), sums[0], early);
+      share = {group, group + 1, group_threads - 1};
+    }
+  if (is_shared || own > 0) {
+    if constexpr (Early > 0)
+      if (!is_shared)
+        find(early, share);
+    finish(sums, early, share);
+  }
   w.sync();
   if (w.leads())
     w.close<Dynamic>(task.call, task.index, number, task.taken, task.started, notifies);

@@ -14,6 +14,7 @@ template <int Columns, bool Bfloat16> void wgmma(float (&c)[Columns / 2], std::u
 }
 
 inline void copy_fence() {}
+inline void shared_copy_fence() {}
 
 namespace detail {
 

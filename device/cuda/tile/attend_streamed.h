@@ -185,7 +185,7 @@ __device__ __forceinline__ void attend_streamed(Ring ring, const Memory<T, 4> &k
 #pragma unroll 1
           for (int i = 0; i < 2; ++i)
             mend(i ? values.data : keys.data, (i ? value_stage : key_stage) + own, i ? 1.0f : find_root());
-          ptx::copy_fence(); // the stages are filled by copies again
+          ptx::shared_copy_fence(); // the stages are filled by copies again
           __syncwarp();
         }
         float score[4];

@@ -136,7 +136,7 @@ void emitFinish(ir::DeviceOp device, const roles::TiledProduct &product, CodeWri
     out.line("#pragma unroll 1");
     out.line("for (int h = share.from; h < share.to; ++h) {");
     out.line("const int thread = share.thread();");
-    out.line("[[maybe_unused]] const int g = evt::tile_row<", product.tileRows,
+    out.line("[[maybe_unused]] const int g = share.row<", product.tileRows,
              ">(thread, h), c = evt::fragment_quarter(thread), col = ", column, ";");
   };
   out.line("// ", name, ", compute: what is found once for all columns");

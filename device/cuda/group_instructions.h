@@ -201,8 +201,8 @@ EVT_WGMMA(256, "%128", "%129")
 
 //===-- the copy engine, with a tensor's shape --------------------------------------------------------------------===//
 
-/// What other threads wrote to global memory, and this one has seen, is seen by copies that it issues. Who wrote it needs
-/// no fence of this kind: one on the way from the store to the copy is enough.
+/// What other threads wrote to global memory, and this one has seen, is seen by copies that it issues. Who wrote it
+/// needs no fence of this kind: one on the way from the store to the copy is enough.
 __device__ __forceinline__ void copy_fence() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
 /// What threads wrote to the block's shared memory, and this one has seen, is overwritten by copies that it issues.
 __device__ __forceinline__ void shared_copy_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }

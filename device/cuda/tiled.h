@@ -263,23 +263,23 @@ static_assert(compute_threads == row_groups * group_threads);
 template <int Rows>
 inline constexpr int row_pieces_of = (Rows + group_rows * row_groups - 1) / (group_rows * row_groups);
 
-/// The row of a tile that a lane's fragment `h` has: two of each piece of 64 rows.
-template <int Rows> __device__ inline int tile_row(int thread, int h) {
-  const int group = thread / group_threads, warp = thread / 32 % 4;
-  return (group * row_pieces_of<Rows> + h / 2) * group_rows + warp * 16 + h % 2 * 8 + fragment_row(thread);
-}
-
 /// The fragments of which a warp does what follows the products: its own, or every other of 64 rows that one group of
 /// warps has multiplied, which both then share.
 struct FragmentShare {
-  int from, to; // fragments `h`
-  int mask;     // of a thread's number, to that of the one that has multiplied its rows
+  int from, to;   // fragments `h`
+  int mask;       // of a thread's number, to that of the one that has multiplied its rows
+  int beyond = 0; // added to rows: in a rehearsal, none of them is there
   __device__ __forceinline__ int thread() const { return ptx::kept_thread() & mask; }
+  /// The row of a tile that a lane's fragment `h` has: two of each piece of 64 rows.
+  template <int Rows> __device__ __forceinline__ int row(int thread, int h) const {
+    const int group = thread / group_threads, warp = thread / 32 % 4;
+    return (group * row_pieces_of<Rows> + h / 2) * group_rows + warp * 16 + h % 2 * 8 + fragment_row(thread) + beyond;
+  }
 };
 
 /// The other group gets the first one's sums of its second fragment, and the first one what the other has found for its
-/// first fragment. All compute threads; `to`, with room for two sums for every 4 columns of each of a group's threads, and
-/// for what is found early, is theirs until they meet again.
+/// first fragment. All compute threads; `to`, with room for two sums for every 4 columns of each of a group's threads,
+/// and for what is found early, is theirs until they meet again.
 template <int Sums, int Each>
 __device__ __forceinline__ void share_sums(Worker &w, float2 *to, float (&sums)[Sums], float (&early)[2][Each]) {
   const int thread = ptx::kept_thread(), group = thread / group_threads;
@@ -391,14 +391,15 @@ __device__ __forceinline__ void multiply_tiles(TileRing &of_worker, int room, in
         Packed ? ptx::packed_operand<Chunks>(stage + first_weights) : ptx::tile_operand(stage + first_weights);
     ptx::wgmma_fence();
 #pragma unroll
-    for (int chunk = 0; chunk < Chunks; ++chunk, rows = rows.further(next_rows), weights = weights.further(next_weights))
+    for (int chunk = 0; chunk < Chunks;
+         ++chunk, rows = rows.further(next_rows), weights = weights.further(next_weights))
 #pragma unroll
       for (int k = 0; k < 4; ++k)
 #pragma unroll
         for (int p = 0; p < Pieces; ++p)
-          ptx::wgmma<Columns, Bfloat16>(
-              sums[p], rows.further(p * group_rows * 128 / 16 + ptx::columns_further<false>(k)).word(),
-              weights.further(ptx::columns_further<Packed>(k)).word());
+          ptx::wgmma<Columns, Bfloat16>(sums[p],
+                                        rows.further(p * group_rows * 128 / 16 + ptx::columns_further<false>(k)).word(),
+                                        weights.further(ptx::columns_further<Packed>(k)).word());
     ptx::wgmma_commit();
     if (i == 0)
       begin();
@@ -416,7 +417,11 @@ __device__ __forceinline__ void multiply_tiles(TileRing &of_worker, int room, in
 /// A task on tiles, by the compute warps, of whose tiles `fetched` rows are fetched, of which `there` are of any use:
 /// the last tile of a tensor may have few. `find(early, share)` finds, of what follows the products, what does not need
 /// them, and `finish(sums, early, share)` does the rest. With `Shares` the tiles of other tasks have room for sums on
-/// their way from one group of warps to the other, which finds everything early for both while the first one multiplies.
+/// their way from one group of warps to the other. While the first one multiplies, that one finds everything early for
+/// both, and rehearses the rest with rows that are not there: what follows the products runs once in a while, and its
+/// instructions come from afar. Only where the rows' buffer has no more than one group's: what is stored then has as
+/// few
+/// (`dropsRowsOutside` of the compiler), so that a row far beyond is outside of everything.
 template <bool Dynamic, int Rows, int Columns, bool Bfloat16, bool Packed, int Chunks, int FewChunks, bool Shares,
           int Early, class Find, class Finish, class Notifies>
 __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, std::int64_t number, int steps,
@@ -448,16 +453,25 @@ __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, st
                                                             fetched, own, is_alone, sums, begun);
   if (is_skipped())
     return false; // all warps
-  FragmentShare share{0, 2 * pieces, compute_threads - 1};
-  if constexpr (Shares)
-    if (is_shared) {
-      share_sums(w, w.tile<float2>(0), sums[0], early);
-      share = {group, group + 1, group_threads - 1};
+  if (is_shared) {
+    if constexpr (Shares) {
+      bool rehearses = fetched <= group_rows && group;
+      FragmentShare share{group, group + 1, group_threads - 1, rehearses ? 1 << 30 : 0};
+#pragma unroll 1
+      for (;;) { // the same instructions both times
+        if (!rehearses)
+          share_sums(w, w.tile<float2>(0), sums[0], early);
+        finish(sums, early, share);
+        if (!rehearses)
+          break;
+        share.beyond = 0;
+        rehearses = ptx::kept(0);
+      }
     }
-  if (is_shared || own > 0) {
+  } else if (own > 0) {
+    const FragmentShare share{0, 2 * pieces, compute_threads - 1};
     if constexpr (Early > 0)
-      if (!is_shared)
-        find(early, share);
+      find(early, share);
     finish(sums, early, share);
   }
   w.sync();

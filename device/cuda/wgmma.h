@@ -19,8 +19,8 @@
 namespace evt::ptx {
 
 /// Where a tile begins, for the tensor cores, and how its rows lie. What is added to get further stays within the first
-/// word, and is the same for all threads: as one number of 64 bits it took ten instructions for each product, which with
-/// narrow tiles take longer than the products themselves.
+/// word, and is the same for all threads: as one number of 64 bits it took ten instructions for each product, which
+/// with narrow tiles take longer than the products themselves.
 struct Operand {
   std::uint32_t place, form;
   __device__ __forceinline__ Operand further(std::uint32_t by) const { return {place + by, form}; }

@@ -369,7 +369,7 @@ CudaKernel emitCudaKernel(const GraphCode &graph, const ScheduleFacts &facts) {
     out.line();
     out.line("#ifndef EVT_IN_FLIGHT_BYTES // of weights, at once, for each SM");
     out.line("#define EVT_IN_FLIGHT_BYTES ",
-             std::max(std::min(cudaBytesInFlight, streams.taskBytes()), 3 * streams.stageBytes()));
+             std::max(std::min(cudaBytesInFlight, streams.taskBytes(graph)), 3 * streams.stageBytes()));
     out.line("#endif");
   }
   out.line();

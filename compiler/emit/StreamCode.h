@@ -72,7 +72,8 @@ struct StreamPlan {
   std::vector<const roles::StreamedProduct *> shapes() const;
   unsigned shapeOf(unsigned call) const;
   int64_t stageBytes() const; // the largest
-  int64_t taskBytes() const;  // of weights, the smallest
+  /// Of weights, those of the smallest tasks that matter: all that have less stream no more than an eighth of them.
+  int64_t taskBytes(const GraphCode &graph) const;
   int64_t fragments() const;  // of the largest product
   int64_t rowPieces() const;  // of the deepest product
   bool tiles() const;

@@ -297,14 +297,25 @@ int64_t StreamPlan::stageBytes() const {
   return n;
 }
 
-int64_t StreamPlan::taskBytes() const {
-  int64_t n = 0;
-  for (const Call &c : calls)
-    if (c.product) {
-      int64_t bytes = c.product->stages * c.product->fragments() * c.product->stageBytes();
-      n = n ? std::min(n, bytes) : bytes;
-    }
-  return n;
+int64_t StreamPlan::taskBytes(const GraphCode &graph) const {
+  // A task's bytes, and those of all tasks of its call for one tile of rows.
+  SmallVector<std::pair<int64_t, int64_t>> each;
+  int64_t all = 0;
+  for (auto [k, c] : llvm::enumerate(calls)) {
+    if (!c.product)
+      continue;
+    int64_t bytes = c.product->stages * c.product->fragments() * c.product->stageBytes(), total = bytes;
+    for (Value extent : ir::CallOp(graph.signature.calls[k]).getGrid())
+      total *= std::max<int64_t>(ir::constantOf(extent).value_or(1), 1);
+    each.push_back({bytes, total});
+    all += total;
+  }
+  llvm::sort(each);
+  int64_t seen = 0;
+  for (auto [bytes, total] : each)
+    if ((seen += total) * 8 > all)
+      return bytes;
+  return 0;
 }
 
 int64_t StreamPlan::fragments() const {

@@ -72,10 +72,11 @@ KernelImage::KernelImage(const Gpu &gpu, const Artifact &artifact)
   mostWorkers_ = blocksPerMultiprocessor_ * gpu.multiprocessors();
 }
 
-Function KernelImage::find(const std::string &name) const {
+Function KernelImage::find(const std::string &name, size_t variant) const {
   std::string paths;
   Result result = Result::success;
-  for (const Loaded &file : files_) {
+  for (size_t i = 0; i < files_.size(); ++i) {
+    const Loaded &file = files_[(variant + i) % files_.size()]; // most artifacts have a file for each variant
     Function function;
     if ((result = file.find(name, function)) == Result::success)
       return function;
@@ -89,7 +90,7 @@ void KernelImage::prepare(const Manifest &manifest, size_t variant, size_t sched
   const Driver &driver = gpu_.driver();
   const CudaSection::Variant &block = variants_[variant];
   Function &function = functions_[variant][schedule];
-  function = find(manifest.entry + "_" + std::string(scheduleNames[schedule]) + block.suffix);
+  function = find(manifest.entry + "_" + std::string(scheduleNames[schedule]) + block.suffix, variant);
   int fixedBytes = 0;
   driver.FuncGetAttribute(&fixedBytes, FunctionAttribute::staticSharedBytes, function);
   uint64_t sharedBytes = uint64_t(block.sharedBytes) + static_cast<unsigned>(fixedBytes);

@@ -49,7 +49,8 @@ private:
     Module module = nullptr;
   };
   // In whichever file it is. Throws Error (artifact) if it is in none.
-  Function find(const std::string &name) const;
+  /// A kernel, looked for first in the file that should have those of the variant.
+  Function find(const std::string &name, size_t variant) const;
   void prepare(const Manifest &manifest, size_t variant, size_t schedule);
   // The first variant that lacks no call which has tasks. Throws Error (artifact) if there is none.
   size_t serving(const Shapes &shapes) const;

@@ -17,6 +17,7 @@ import argparse
 
 STEP = 512  # columns of a stage: 8 KB of weights
 WIDE = 128  # tokens of a tile, when there are more than 8
+FEW = 8  # tokens, of a task that streams
 MOST_ROWS = 192  # of weights, that these are multiplied with: sums and what follows them stay in registers
 
 MODELS = {"qwen3-8b": (4096, 6144, 12288, 151936), "llama-3.2-1b": (2048, 3072, 8192, 128256),
@@ -40,7 +41,7 @@ class Tile:
     its calls are named. Few tokens stream."""
 
     def __init__(self, rows, few):
-        self.tokens, self.rows = (8, rows) if few else (WIDE, rows)
+        self.tokens, self.rows = (FEW, rows) if few else (WIDE, rows)
         self.end, self.tiles, self.squares = ("", "%few", "squares") if few else ("_wide", "%many", "wide_squares")
         self.few = few
         self.type = f"tensor<{self.tokens}x{rows}xf32>"

@@ -9,11 +9,13 @@ restored before each. The bound is the
 weights' bytes over --limit TB/s. Logits are compared with a float32 reference made of PyTorch's own operations (‖a-b‖/‖b‖),
 and bit for bit among all runs of a token count. With --peer the same chain is timed as PyTorch's own kernels in a CUDA graph.
 With --operators DIR it is also timed as one kernel for each operator, in a CUDA graph: DIR/NAME.evt is the program of
-NAME.mlir of operators.py, the same device functions, so its logits must have the same bits, too.
+NAME.mlir of operators.py, the same device functions, so its logits must have the same bits, too. Those are written for up to 8
+tokens; with more, each operator is a launch of its own of the one kernel.
 Needs PyTorch.
 """
 
 import argparse
+import json
 import pathlib
 import statistics
 import sys
@@ -28,6 +30,8 @@ import operators
 import program
 
 WARM_UP = 30  # launches
+OPERATORS, PARTS = "a kernel each", "a launch each"
+WIDE = ("start_wide", "qkv_wide", "out_wide", "gate_up_wide", "down_wide", "head_wide")  # calls for more than 8 tokens
 LAYERS = {"qwen3-8b": 36, "llama-3.2-1b": 16, "qwen3-0.6b": 28, "qwen3-4b": 36}
 
 
@@ -147,10 +151,37 @@ class Operators:
         torch.cuda.synchronize()
         self.step(values, stream, schedule)  # a capture cannot make room
         stream.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=stream):
-            self.step(values, stream, schedule)
-        return graph.replay
+        return captured(stream, lambda: self.step(values, stream, schedule))
+
+
+class Parts:
+    """The chain as a launch for each operator, of the kernel that is otherwise launched once: parts of its graph."""
+
+    def __init__(self, chain, loaded, artifact):
+        self.chain, self.loaded = chain, loaded
+        calls = [call["name"] for call in json.loads((pathlib.Path(artifact) / "manifest.json").read_text())["calls"]]
+        start, *layer, head = (calls.index(name) for name in WIDE)
+        self.parts = [(0, start, -1)] + [(k, k, l) for l in range(chain.layers) for k in layer] + [(head, len(calls) - 1, -1)]
+
+    def capture(self, values, stream):
+        values = {**values, **self.chain.weights}
+
+        def step():
+            for part in self.parts:
+                self.loaded.enqueue(values, stream.cuda_stream, "static", part=part)
+
+        torch.cuda.synchronize()
+        step()  # a capture cannot make room
+        stream.synchronize()
+        return captured(stream, step)
+
+
+def captured(stream, step):
+    """What launches what `step` puts on the stream."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        step()
+    return graph.replay
 
 
 def measure(way, x0, expected, repeats, bits):
@@ -209,12 +240,16 @@ def main():
             for i, loaded in enumerate(compiled) for schedule in options.schedules.split(",")}
     if options.operators:
         apart = Operators(chain, library, options.operators)
-        ways["a kernel each"] = lambda values, stream: apart.capture(values, stream, options.operators_schedule)
+        ways[OPERATORS] = lambda values, stream: apart.capture(values, stream, options.operators_schedule)
+        parts = Parts(chain, compiled[0], options.artifact[0])
+        ways[PARTS] = parts.capture
     failed = 0
     for tokens in (int(n) for n in options.tokens.split(",")):
         x0 = torch.randn(tokens, chain.d, device="cuda", generator=torch.Generator("cuda").manual_seed(tokens))
         expected, bits = chain.reference(x0), []
         for name, way in ways.items():
+            if tokens > program.FEW if name == OPERATORS else tokens <= program.FEW if name == PARTS else False:
+                continue
             ms, error, other, differing = measure(way, x0, expected, options.repeats, bits)
             good = error < 2e-2 and not other
             failed += not good

@@ -453,26 +453,38 @@ __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, st
                                                             fetched, own, is_alone, sums, begun);
   if (is_skipped())
     return false; // all warps
-  if (is_shared) {
-    if constexpr (Shares) {
-      bool rehearses = fetched <= group_rows && group;
-      FragmentShare share{group, group + 1, group_threads - 1, rehearses ? 1 << 30 : 0};
+  const bool rehearses = is_shared && fetched <= group_rows && group;
+  const FragmentShare whole{0, 2 * pieces, compute_threads - 1};
+  const FragmentShare half{group, group + 1, group_threads - 1, rehearses ? 1 << 30 : 0};
+  const auto end = [&](FragmentShare share, bool rehearses) {
 #pragma unroll 1
-      for (;;) { // the same instructions both times
-        if (!rehearses)
+    for (;;) { // the same instructions both times
+      if constexpr (Shares)
+        if (is_shared && !rehearses)
           share_sums(w, w.tile<float2>(0), sums[0], early);
-        finish(sums, early, share);
-        if (!rehearses)
-          break;
-        share.beyond = 0;
-        rehearses = ptx::kept(0);
-      }
+      finish(sums, early, share);
+      if (!rehearses)
+        break;
+      share.beyond = 0;
+      rehearses = ptx::kept(0);
     }
-  } else if (own > 0) {
-    const FragmentShare share{0, 2 * pieces, compute_threads - 1};
+  };
+  const auto find_whole = [&] {
     if constexpr (Early > 0)
-      find(early, share);
-    finish(sums, early, share);
+      find(early, whole);
+  };
+  // Few rows and many have code of their own behind the products, which is 1 % faster, but for the dynamic schedule:
+  // its kernels take longest to compile.
+  if constexpr (Dynamic) {
+    if (!is_shared && own > 0)
+      find_whole();
+    if (is_shared || own > 0)
+      end(is_shared ? half : whole, rehearses);
+  } else if (is_shared) {
+    end(half, rehearses);
+  } else if (own > 0) {
+    find_whole();
+    finish(sums, early, whole);
   }
   w.sync();
   if (w.leads())

@@ -118,11 +118,9 @@ class Case:
         return None
 
 
-def compile_program(options, program, directory, flags=()):
+def compile_program(build, target, program, directory, flags=()):
     """What `evt compile` says when it fails, or None."""
-    flags = [*flags, *(["--nvcc", options.nvcc] if options.nvcc else [])]
-    done = subprocess.run([str(options.build / "bin" / "evt"), "compile", "--target", options.target, str(program), "-o",
-                           str(directory), *flags],
+    done = subprocess.run([str(build / "bin" / "evt"), "compile", "--target", target, str(program), "-o", str(directory), *flags],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return done.stdout if done.returncode else None
 
@@ -137,7 +135,8 @@ def run_program(options, name, text, cases, combinations, flags=()):
         ready = options.artifacts and options.artifacts / artifact.name
         if ready and ready.exists():
             artifact = ready
-        complaint = None if artifact == ready else compile_program(options, text, artifact, flags)
+        flags = [*flags, *(["--nvcc", options.nvcc] if options.nvcc else [])]
+        complaint = None if artifact == ready else compile_program(build, options.target, text, artifact, flags)
         if complaint is not None:
             print(f"{name}: does not compile\n{complaint.rstrip()}")
             return 0, count

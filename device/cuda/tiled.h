@@ -453,38 +453,48 @@ __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, st
                                                             fetched, own, is_alone, sums, begun);
   if (is_skipped())
     return false; // all warps
-  const bool rehearses = is_shared && fetched <= group_rows && group;
-  const FragmentShare whole{0, 2 * pieces, compute_threads - 1};
-  const FragmentShare half{group, group + 1, group_threads - 1, rehearses ? 1 << 30 : 0};
-  const auto end = [&](FragmentShare share, bool rehearses) {
-#pragma unroll 1
-    for (;;) { // the same instructions both times
-      if constexpr (Shares)
-        if (is_shared && !rehearses)
-          share_sums(w, w.tile<float2>(0), sums[0], early);
-      finish(sums, early, share);
-      if (!rehearses)
-        break;
-      share.beyond = 0;
-      rehearses = ptx::kept(0);
-    }
-  };
-  const auto find_whole = [&] {
-    if constexpr (Early > 0)
-      find(early, whole);
-  };
-  // Few rows and many have code of their own behind the products, which is 1 % faster, but for the dynamic schedule:
-  // its kernels take longest to compile.
+  // Few rows and many have code of their own behind the products, which is 1 to 2 % faster, but for the dynamic
+  // schedule: its kernels take longest to compile. The loops are those of a rehearsal: the same instructions both
+  // times.
   if constexpr (Dynamic) {
-    if (!is_shared && own > 0)
-      find_whole();
+    FragmentShare share{0, 2 * pieces, compute_threads - 1};
+    bool rehearses = is_shared && fetched <= group_rows && group;
+    if (is_shared)
+      share = {group, group + 1, group_threads - 1, rehearses ? 1 << 30 : 0};
+    else if (Early > 0 && own > 0)
+      find(early, share);
     if (is_shared || own > 0)
-      end(is_shared ? half : whole, rehearses);
+#pragma unroll 1
+      for (;;) {
+        if constexpr (Shares)
+          if (is_shared && !rehearses)
+            share_sums(w, w.tile<float2>(0), sums[0], early);
+        finish(sums, early, share);
+        if (!rehearses)
+          break;
+        share.beyond = 0;
+        rehearses = ptx::kept(0);
+      }
   } else if (is_shared) {
-    end(half, rehearses);
+    if constexpr (Shares) {
+      bool rehearses = fetched <= group_rows && group;
+      FragmentShare share{group, group + 1, group_threads - 1, rehearses ? 1 << 30 : 0};
+#pragma unroll 1
+      for (;;) {
+        if (!rehearses)
+          share_sums(w, w.tile<float2>(0), sums[0], early);
+        finish(sums, early, share);
+        if (!rehearses)
+          break;
+        share.beyond = 0;
+        rehearses = ptx::kept(0);
+      }
+    }
   } else if (own > 0) {
-    find_whole();
-    finish(sums, early, whole);
+    const FragmentShare share{0, 2 * pieces, compute_threads - 1};
+    if constexpr (Early > 0)
+      find(early, share);
+    finish(sums, early, share);
   }
   w.sync();
   if (w.leads())

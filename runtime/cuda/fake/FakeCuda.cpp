@@ -66,7 +66,7 @@ State initialState() {
   State made;
 #ifdef EVT_SIMULATED_DRIVER
   const char *given = std::getenv("EVT_SIMULATED_SMS");
-  made.multiprocessors = given && *given ? std::atoi(given) : 8;
+  made.multiprocessors = given && std::atoi(given) > 0 ? std::atoi(given) : 8;
   made.blocksPerMultiprocessor = 1;
   made.memoryBytes = uint64_t(64) << 30;
 #endif

@@ -31,7 +31,7 @@ import program
 
 WARM_UP = 30  # launches
 OPERATORS, PARTS = "a kernel each", "a launch each"
-WIDE = ("start_wide", "qkv_wide", "out_wide", "gate_up_wide", "down_wide", "head_wide")  # calls for more than 8 tokens
+WIDE_CALLS = ("start_wide", "qkv_wide", "out_wide", "gate_up_wide", "down_wide", "head_wide")  # calls for more than 8 tokens
 LAYERS = {"qwen3-8b": 36, "llama-3.2-1b": 16, "qwen3-0.6b": 28, "qwen3-4b": 36}
 
 
@@ -148,9 +148,6 @@ class Operators:
         values = {**values, "rb": empty(d, torch.bfloat16), "squares": empty(d // 8, torch.float32),
                   "q": empty(self.chain.qkv, torch.bfloat16), "h": empty(self.chain.ff, torch.bfloat16)}
         self.tensors = values  # the graph knows only their addresses
-        torch.cuda.synchronize()
-        self.step(values, stream, schedule)  # a capture cannot make room
-        stream.synchronize()
         return captured(stream, lambda: self.step(values, stream, schedule))
 
 
@@ -160,7 +157,7 @@ class Parts:
     def __init__(self, chain, loaded, artifact):
         self.chain, self.loaded = chain, loaded
         calls = [call["name"] for call in json.loads((pathlib.Path(artifact) / "manifest.json").read_text())["calls"]]
-        start, *layer, head = (calls.index(name) for name in WIDE)
+        start, *layer, head = (calls.index(name) for name in WIDE_CALLS)
         self.parts = [(0, start, -1)] + [(k, k, l) for l in range(chain.layers) for k in layer] + [(head, len(calls) - 1, -1)]
 
     def capture(self, values, stream):
@@ -170,14 +167,14 @@ class Parts:
             for part in self.parts:
                 self.loaded.enqueue(values, stream.cuda_stream, "static", part=part)
 
-        torch.cuda.synchronize()
-        step()  # a capture cannot make room
-        stream.synchronize()
         return captured(stream, step)
 
 
 def captured(stream, step):
-    """What launches what `step` puts on the stream."""
+    """What launches what `step` puts on the stream, as a CUDA graph."""
+    torch.cuda.synchronize()
+    step()  # a capture cannot make room
+    stream.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, stream=stream):
         step()
@@ -248,7 +245,7 @@ def main():
         x0 = torch.randn(tokens, chain.d, device="cuda", generator=torch.Generator("cuda").manual_seed(tokens))
         expected, bits = chain.reference(x0), []
         for name, way in ways.items():
-            if tokens > program.FEW if name == OPERATORS else tokens <= program.FEW if name == PARTS else False:
+            if name == (OPERATORS if tokens > program.FEW else PARTS):
                 continue
             ms, error, other, differing = measure(way, x0, expected, options.repeats, bits)
             good = error < 2e-2 and not other

@@ -298,7 +298,7 @@ int64_t StreamPlan::stageBytes() const {
 }
 
 int64_t StreamPlan::taskBytes(const GraphCode &graph) const {
-  // A task's bytes, and those of all tasks of its call for one tile of rows.
+  // A task's bytes, and those of all tasks of its call for one tile of rows, in one iteration.
   SmallVector<std::pair<int64_t, int64_t>> each;
   int64_t all = 0;
   for (auto [k, c] : llvm::enumerate(calls)) {

@@ -348,7 +348,10 @@ __device__ __forceinline__ void move_up(float (&sums)[Pieces][Sums]) {
 /// large tiles, whose arithmetic takes longer than their copies, when the next one's have been issued; of others at
 /// once, since waiting for the next would keep a part of the ring from being filled. `begin()` is called when the first
 /// products have been issued: the task's waits are passed then. Where the second group has no rows (`is_alone` is the
-/// first one), it sees the first stage and no other, and the first one gives the others back for both.
+/// first one), it sees the first stage and no other, and the first one gives the others back for both. It never looks
+/// at a barrier too late, since no slot comes round before it has given its first stage back, nor too early, since it
+/// meets the first group, which has seen all stages, before its next task; where a launch is aborted, it looks at none
+/// any more.
 ///
 /// The chunks of a stage are no loop of the kernel, and there is one loop over stages for all numbers of rows: ptxas
 /// lets products wait for each other, in all of the kernel, where it cannot see all that are in flight.
@@ -419,9 +422,8 @@ __device__ __forceinline__ void multiply_tiles(TileRing &of_worker, int room, in
 /// them, and `finish(sums, early, share)` does the rest. With `Shares` the tiles of other tasks have room for sums on
 /// their way from one group of warps to the other. While the first one multiplies, that one finds everything early for
 /// both, and rehearses the rest with rows that are not there: what follows the products runs once in a while, and its
-/// instructions come from afar. Only where the rows' buffer has no more than one group's: what is stored then has as
-/// few
-/// (`dropsRowsOutside` of the compiler), so that a row far beyond is outside of everything.
+/// instructions come from afar. Only where the rows' buffer has no more than one group's: what is stored then has no
+/// more (`dropsRowsOutside` of the compiler), so that a row far beyond is outside of everything.
 template <bool Dynamic, int Rows, int Columns, bool Bfloat16, bool Packed, int Chunks, int FewChunks, bool Shares,
           int Early, class Find, class Finish, class Notifies>
 __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, std::int64_t number, int steps,

@@ -139,6 +139,19 @@ TEST_F(FakeGpu, KernelsInSeveralFiles) {
   fs::remove_all(folder);
 }
 
+TEST_F(FakeGpu, KernelsAreInTheFileOfTheirVariant) {
+  Artifact two = artifact("row_sum");
+  CudaSection &cuda = *two.manifest.cuda;
+  cuda.variants.push_back(cuda.variants.front());
+  cuda.cubins[0].files.push_back(cuda.cubins[0].files.front());
+  onGpu(two);
+  size_t schedules = fake->foundIn.size() / 2;
+  ASSERT_GT(schedules, 0u);
+  for (size_t i = 0; i < 2 * schedules; ++i)
+    EXPECT_EQ(fake->foundIn[i], fake->foundIn[i < schedules ? 0 : schedules]);
+  EXPECT_NE(fake->foundIn.front(), fake->foundIn[schedules]);
+}
+
 TEST_F(FakeGpu, CubinsThatAreNone) {
   Artifact broken = artifact("row_sum");
   std::string file = broken.directory + "/kernel.sm_90a.cubin";

@@ -307,6 +307,7 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
   void *run = find(""), *launch = find("_launch"), *bytes = find("_parameter_bytes");
   if ((!run && !launch) || !bytes)
     return notFound;
+  state.foundIn.push_back(module);
   loaded->functions[name] = {reinterpret_cast<decltype(Function::run)>(run),
                              reinterpret_cast<decltype(Function::launch)>(launch),
                              *static_cast<const uint32_t *>(bytes)};

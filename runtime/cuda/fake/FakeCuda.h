@@ -57,6 +57,7 @@ struct State {
   };
   std::vector<Launch> launched;
   std::vector<Launch> captured;
+  std::vector<void *> foundIn; // a module for each function that was found, in order
 };
 
 } // namespace fakecuda

@@ -16,6 +16,7 @@ of more than 6144 is split, too: the rows of a product that streams are kept in 
 import argparse
 
 STEP = 512  # columns of a stage: 8 KB of weights
+UNIT = 256  # of which a piece of K is a multiple
 WIDE = 128  # tokens of a tile, when there are more than 8
 FEW = 8  # tokens, of a task that streams
 MOST_ROWS = 192  # of weights, that these are multiplied with: sums and what follows them stay in registers
@@ -29,9 +30,9 @@ MOST_DEPTH = 6144  # of a product that streams
 
 def split(depth, most, fewest=1):
     """Depths of the pieces of a sum along K: as few as fit, but at least `fewest` where they are not tiny; equal, or the last
-    one shorter. All but the last are multiples of STEP: smaller stages leave less in flight."""
+    one shorter."""
     count = max(-(-depth // most), min(fewest, depth // (2 * STEP)), 1)
-    piece = -(-depth // (STEP * count)) * STEP if count > 1 else depth
+    piece = -(-depth // (UNIT * count)) * UNIT if count > 1 else depth
     count = -(-depth // piece)
     return [piece] * (count - 1) + [depth - piece * (count - 1)]
 
@@ -49,7 +50,7 @@ class Tile:
         self.column = f"tensor<{self.tokens}xf32>"
 
     def step(self, depth):
-        return 64 if not self.few else STEP if depth % STEP == 0 else 256
+        return 64 if not self.few else STEP if depth % STEP == 0 else UNIT
 
     def own(self, name):
         """Buffers of few and of many tokens are apart: rows that only tasks that stream touch can be read early."""

@@ -5,7 +5,8 @@
 
 Weights are random and resident on the GPU in the artifact's packed layout. A run's time is that of one launch between two
 events on a stream, the median of --repeats after a warm-up, queued one behind another as decoding does; the residual stream is
-restored before each. The bound is the
+restored before each. Schedules and artifacts take turns, a few launches each, so that none of them has a better moment of the
+machine than the others. The bound is the
 weights' bytes over --limit TB/s. Logits are compared with a float32 reference made of PyTorch's own operations (‖a-b‖/‖b‖),
 and bit for bit among all runs of a token count. With --peer the same chain is timed as PyTorch's own kernels in a CUDA graph.
 With --operators DIR it is also timed as one kernel for each operator, in a CUDA graph: DIR/NAME.evt is the program of
@@ -30,6 +31,7 @@ import operators
 import program
 
 WARM_UP = 30  # launches
+TURN, FIRST = 12, 2  # launches of a way before it is another one's turn, and how many of them are not counted
 OPERATORS, PARTS = "a kernel each", "a launch each"
 WIDE_CALLS = ("start_wide", "qkv_wide", "out_wide", "gate_up_wide", "down_wide", "head_wide")  # calls for more than 8 tokens
 LAYERS = {"qwen3-8b": 36, "llama-3.2-1b": 16, "qwen3-0.6b": 28, "qwen3-4b": 36}
@@ -181,30 +183,52 @@ def captured(stream, step):
     return graph.replay
 
 
-def measure(way, x0, expected, repeats, bits):
-    """(median ms, relative error, runs with other bits than `bits`, the most logits that differ in one).
-    `way(values, stream)` gives what puts one step on the stream."""
+class Timed:
+    """One way to run the chain, its times and what it found. `way(values, stream)` gives what puts one step on the stream."""
+
+    def __init__(self, way, x0, expected, stream):
+        self.x0, self.expected = x0, expected
+        self.x, self.logits = x0.clone(), torch.empty_like(expected)
+        torch.cuda.synchronize()  # the stream does not wait for what made its inputs
+        self.launch = way({"r": self.x, "logits": self.logits}, stream)
+        self.timers, self.unequal = [], []
+
+    def run(self, bits, counts):
+        self.x.copy_(self.x0)
+        self.logits.fill_(float("nan"))
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        self.launch()
+        end.record()
+        if counts:
+            self.timers.append((begin, end))
+        found = self.logits.view(torch.int32)
+        if not bits:
+            bits.append(found.clone())
+        self.unequal.append((found != bits[0]).sum())
+
+    def result(self):
+        """(median ms, relative error, runs with other bits, the most logits that differ in one)."""
+        unequal = [int(n) for n in self.unequal]
+        error = ((self.logits - self.expected).norm() / self.expected.norm()).item()
+        return (statistics.median(begin.elapsed_time(end) for begin, end in self.timers), error, sum(n > 0 for n in unequal),
+                max(unequal))
+
+
+def measure(ways, x0, expected, repeats, bits):
+    """Results by name: ways take turns, launches queued one behind another: a GPU that is left alone lowers its clock."""
     stream = torch.cuda.Stream()
-    x, logits = x0.clone(), torch.empty_like(expected)
-    torch.cuda.synchronize()  # the stream does not wait for what made its inputs
-    launch = way({"r": x, "logits": logits}, stream)
-    timers, unequal = [], []
+    timed = {name: Timed(way, x0, expected, stream) for name, way in ways.items()}
     with torch.cuda.stream(stream):
-        for i in range(repeats + WARM_UP):  # queued one behind another: a GPU that is left alone lowers its clock
-            x.copy_(x0)
-            logits.fill_(float("nan"))
-            timers.append((torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)))
-            timers[-1][0].record()
-            launch()
-            timers[-1][1].record()
-            found = logits.view(torch.int32)
-            if not bits:
-                bits.append(found.clone())
-            unequal.append((found != bits[0]).sum())
+        for way in timed.values():
+            for _ in range(WARM_UP):
+                way.run(bits, False)
+        for done in range(0, repeats, TURN - FIRST):
+            for way in timed.values():
+                for i in range(min(TURN, repeats - done + FIRST)):
+                    way.run(bits, i >= FIRST)
     stream.synchronize()
-    times, unequal = [begin.elapsed_time(end) for begin, end in timers], [int(n) for n in unequal]
-    error = ((logits - expected).norm() / expected.norm()).item()
-    return statistics.median(times[WARM_UP:]), error, sum(n > 0 for n in unequal), max(unequal)
+    return {name: way.result() for name, way in timed.items()}
 
 
 def main():
@@ -244,10 +268,8 @@ def main():
     for tokens in (int(n) for n in options.tokens.split(",")):
         x0 = torch.randn(tokens, chain.d, device="cuda", generator=torch.Generator("cuda").manual_seed(tokens))
         expected, bits = chain.reference(x0), []
-        for name, way in ways.items():
-            if name == (OPERATORS if tokens > program.FEW else PARTS):
-                continue
-            ms, error, other, differing = measure(way, x0, expected, options.repeats, bits)
+        mine = {name: way for name, way in ways.items() if name != (OPERATORS if tokens > program.FEW else PARTS)}
+        for name, (ms, error, other, differing) in measure(mine, x0, expected, options.repeats, bits).items():
             good = error < 2e-2 and not other
             failed += not good
             print(f"  tokens {tokens:3} {name:13} {ms:8.4f} ms  {100 * bound / ms:5.1f} % of the bound  error {error:.2e}"

@@ -97,7 +97,7 @@ TEST_F(CostTest, DecodeChain) {
   // x of 256 bf16 a token, 32 sums of squares, weights of 512 x 256, q of 512 bf16 a token.
   EXPECT_EQ(call(cost, "qkv").bytes.evaluate(shape), 3 * 512 + 3 * 128 + 2 * 512 * 256 * 2 + 3 * 1024);
   // All weights once, the residual stream in and out, the logits.
-  int64_t weights = 2 * (512 * 256 + 256 * 256 + 2 * 5120 * 256 + 256 * 5120);
+  int64_t weights = 2 * (512 * 256 + 256 * 256 + 2 * 9472 * 256 + 256 * 9472);
   EXPECT_EQ(cost.bytes.evaluate(shape), 2 * weights + 2 * 1000 * 256 + 2 * 3 * 1024 + 3 * 4000);
   EXPECT_EQ(call(cost, "down").tasks.evaluate(shape), 2 * 1 * 2 * 32);
   for (const CallCost &c : cost.calls)

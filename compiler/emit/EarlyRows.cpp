@@ -184,41 +184,39 @@ std::optional<Reads> readsOf(const GraphCode &graph, const StreamPlan &plan, uns
   return reads;
 }
 
+/// Whose waits are borrowed.
+using Lenders = std::vector<EarlyRows::Borrowed>;
+
 /// The tasks that complete the event of a call run on completion: its element's indices are that call's coordinates.
-std::optional<EarlyRows::Borrowed> completersOf(const GraphCode &graph, unsigned w, EarlyRows::Borrowed borrowed) {
+Lenders completersOf(const GraphCode &graph, unsigned w, const EarlyRows::Borrowed &writer) {
   const ir::Signature &s = graph.signature;
-  ir::CallOp writer = s.calls[w];
-  ir::WaitOp wait = *writer.getProtocol().getOps<ir::WaitOp>().begin();
-  ir::NotifyOp notify;
-  unsigned completes = 0;
+  ir::CallOp waiting = s.calls[w];
+  ir::WaitOp wait = *waiting.getProtocol().getOps<ir::WaitOp>().begin();
+  unsigned skip = graph.iterations(w);
+  Lenders lenders;
   for (unsigned v = 0; v < s.calls.size(); ++v) {
     ir::CallOp other = s.calls[v];
-    for (auto n : other.getProtocol().getOps<ir::NotifyOp>())
-      if (n.getEvent() == wait.getEvent()) {
-        if (notify)
-          return std::nullopt;
-        notify = n;
-        completes = v;
-      }
+    for (auto notify : other.getProtocol().getOps<ir::NotifyOp>()) {
+      if (notify.getEvent() != wait.getEvent())
+        continue;
+      if (graph.iterations(v) != skip)
+        return {};
+      EarlyRows::Borrowed borrowed = writer;
+      borrowed.call = v;
+      borrowed.at.assign(other.getNumCoords(), EarlyRows::every);
+      auto locals = graph.locals(v);
+      for (unsigned d = skip; d < notify.getLower().size(); ++d)
+        for (unsigned c = 0; c < borrowed.at.size(); ++c)
+          if (auto name = locals.find(notify.getLower()[d]); name != locals.end() && name->second == "c" + num(c))
+            borrowed.at[c] = writer.at[d - skip];
+      lenders.push_back(borrowed);
+    }
   }
-  unsigned skip = graph.iterations(w);
-  if (!notify || graph.iterations(completes) != skip)
-    return std::nullopt;
-  ir::CallOp other = s.calls[completes];
-  auto locals = graph.locals(completes);
-  std::vector<std::string> at(other.getNumCoords(), EarlyRows::every);
-  for (unsigned d = skip; d < notify.getLower().size(); ++d)
-    for (unsigned c = 0; c < at.size(); ++c)
-      if (auto name = locals.find(notify.getLower()[d]); name != locals.end() && name->second == "c" + num(c))
-        at[c] = borrowed.at[d - skip];
-  borrowed.call = completes;
-  borrowed.at = at;
-  return borrowed;
+  return lenders;
 }
 
 /// The tasks that write the rows of a call that streams; of a call run on completion, those that complete its event.
-std::optional<EarlyRows::Borrowed> writersOf(const GraphCode &graph, const StreamPlan &plan, const EarlyRows &early,
-                                             unsigned k) {
+Lenders writersOf(const GraphCode &graph, const StreamPlan &plan, const EarlyRows &early, unsigned k) {
   const ir::Signature &s = graph.signature;
   ir::CallOp call = s.calls[k];
   ir::LoadOp rows = plan.calls[k].product->rows.load;
@@ -226,7 +224,7 @@ std::optional<EarlyRows::Borrowed> writersOf(const GraphCode &graph, const Strea
   std::string why;
   auto tensor = findWriters(graph, plan, memory, why);
   if (!tensor || graph.iterations(k) > 1)
-    return std::nullopt;
+    return {};
   Generation read = early.generationOf(graph, k, *tensor);
   for (unsigned w : tensor->writers) {
     Generation written = early.generationOf(graph, w, *tensor);
@@ -255,9 +253,9 @@ std::optional<EarlyRows::Borrowed> writersOf(const GraphCode &graph, const Strea
     }
     if (plan.calls[w].form == TaskForm::onCompletion)
       return completersOf(graph, w, borrowed);
-    return borrowed;
+    return {borrowed};
   }
-  return std::nullopt;
+  return {};
 }
 
 /// The writers of their rows in turn.
@@ -342,15 +340,24 @@ std::optional<Candidate> candidateOf(const GraphCode &graph, const StreamPlan &p
     reader.why = "its rows and its row values are written at different times";
   if (!reader.why.empty())
     return std::nullopt;
-  if (auto first = writersOf(graph, plan, early, k)) {
-    reader.borrowed.push_back(*first);
-    if (auto second = writersOf(graph, plan, early, first->call))
-      reader.borrowed.push_back(compose(*first, *second));
-  }
-  for (EarlyRows::Borrowed &borrowed : reader.borrowed)
+  auto borrow = [&](EarlyRows::Borrowed borrowed) {
     for (unsigned c = 0; c < borrowed.at.size(); ++c)
       if (borrowed.at[c] == EarlyRows::every && !waitsDependOn(graph, borrowed.call, c))
         borrowed.at[c] = "0";
+    if (!llvm::is_contained(reader.borrowed, borrowed)) // pieces of a sum may have rows of the same tasks
+      reader.borrowed.push_back(borrowed);
+  };
+  const Lenders writers = writersOf(graph, plan, early, k);
+  for (const EarlyRows::Borrowed &first : writers)
+    borrow(first);
+  for (const EarlyRows::Borrowed &first : writers)
+    for (const EarlyRows::Borrowed &second : writersOf(graph, plan, early, first.call))
+      borrow(compose(first, second));
+  if (reader.borrowed.size() >= roles::computeWarps) { // a warp passes the waits of one, besides the first
+    reader.why = "it would borrow the waits of " + num(reader.borrowed.size()) + " calls, at most " +
+                 num(roles::computeWarps - 1) + " can be";
+    return std::nullopt;
+  }
   reader.arguments = reads->arguments;
   return candidate;
 }

@@ -54,6 +54,9 @@ struct EarlyRows {
     int64_t shift = 0;           // in a repeat: so many iterations before the own one,
     bool isFromEnd = false;      // or before its end
     std::vector<std::string> at; // grid coordinates: an own one, 0, or `every`
+    bool operator==(const Borrowed &o) const {
+      return call == o.call && shift == o.shift && isFromEnd == o.isFromEnd && at == o.at;
+    }
   };
   static constexpr const char *every = "*";
 

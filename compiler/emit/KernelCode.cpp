@@ -191,7 +191,7 @@ void emitOrder(const GraphCode &graph, const ScheduleFacts &facts, const TaskFor
       parts[k] += "if (w.runs(" + num(k) + (graph.iterations(k) ? ", l0" : "") + ")) ";
   }
   emitStaticSchedule(graph, facts.carried, forms,
-                     streams ? streams->passes() : std::vector<std::vector<unsigned>>(forms.size()), parts, out);
+                     streams ? streams->deals() : std::vector<std::optional<ElementDeal>>(forms.size()), parts, out);
   emitTicketSchedule(graph, facts.carried, forms, streams ? "w.take_ticket<tickets_ahead>()" : "w.take_ticket()",
                      guards, out);
   if (refusal.empty())

@@ -27,6 +27,9 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
   auto isStaged = [&](unsigned k) { return isFedByStream(graph, streams, ir::calleeOf(s.calls[k])); };
   bool feedsStages = llvm::any_of(llvm::seq<unsigned>(0, s.calls.size()), isStaged);
   out.line("static constexpr bool feeds_stages = ", feedsStages ? "layout.slots > 0" : "false", ";");
+  bool endsShort =
+      llvm::any_of(streams.calls, [](const StreamPlan::Call &c) { return c.product && c.product->endsShort(); });
+  out.line("static constexpr bool ends_short = ", endsShort ? "true" : "false", ";");
   emitTileStageBytes(graph, streams, out);
   out.line("static __device__ __forceinline__ void schedule(evt::DynamicWorker &w, const Program &P) {");
   out.line("if constexpr (Schedule == EVT_STATIC) run_static(w, P);");
@@ -106,7 +109,7 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
              "const uint4 (&rows)[row_pieces]) {");
     out.line("switch (shape) {");
     for (auto [i, p] : llvm::enumerate(streams.shapes()))
-      out.line("case ", i + 1, ": return evt::multiply_stream<", p->stages, ", ", p->blocks(), ", ", p->fragments(),
+      out.line("case ", i + 1, ": return evt::multiply_stream<", p->pieces(), ", ", p->blocks(), ", ", p->fragments(),
                ", ", p->isBfloat16 ? "true" : "false", ">(ring, results, rows);");
     out.line("}");
     out.line("}");

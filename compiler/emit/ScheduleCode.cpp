@@ -303,7 +303,7 @@ template <class Visit> auto guarded(const Guards &guards, CodeWriter &out, Visit
 } // namespace
 
 void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms,
-                        const std::vector<std::vector<unsigned>> &passes, const Guards &guards, CodeWriter &out) {
+                        const std::vector<std::optional<ElementDeal>> &deals, const Guards &guards, CodeWriter &out) {
   out.line("EVT_FORCED void run_static(evt::Worker &w, const Program &P) {");
   out.line("evt::Polling use{w};");
   auto isDealt = [&](unsigned k) {
@@ -314,6 +314,8 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const Ta
   };
   if (llvm::any_of(llvm::seq<unsigned>(0, forms.size()), isDealt))
     out.line("uint32_t dealt = 0;");
+  if (llvm::any_of(deals, [](auto &deal) { return deal.has_value(); }))
+    out.line("int turn = 0; // an element is ended by one warp");
   auto visit = [&](unsigned k) {
     if (!isHandedOut(forms[k]))
       return;
@@ -340,26 +342,29 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const Ta
       // time and share operands in the cache. Neighbours that are long together (later tokens of a prompt,
       // tokens in short runs) are not one block's, and calls of few tasks are not the same blocks'.
       Grid each = g;
+      const std::optional<ElementDeal> &deal = deals[k];
+      const std::vector<unsigned> passes = deal ? deal->passes : std::vector<unsigned>();
       for (unsigned d = rank; d-- > 0;)
-        if (llvm::is_contained(passes[k], d)) {
+        if (llvm::is_contained(passes, d)) {
           each.extents.erase(each.extents.begin() + d);
           each.linear.erase(each.linear.begin() + d);
         }
       out.line("{");
       out.line("const int64_t n = ", product(each.extents), ";");
-      if (!passes[k].empty())
-        out.line("const int turn = w.turn; // an element is ended by one warp");
-      for (unsigned d : passes[k]) {
+      if (deal && deal->first == k)
+        out.line("turn = w.turn;");
+      for (unsigned d : passes)
         out.line("for (int64_t c", d, " = 0; c", d, " < ", g.extents[d], "; ++c", d, ") {");
+      if (deal)
         out.line("w.turn = turn;");
-      }
       out.line("for (int64_t q = (w.id + w.workers - dealt) % w.workers; q < n; q += w.workers) {");
       decode(each, "q", out);
       out.line(run);
       out.line("}");
-      for ([[maybe_unused]] unsigned d : passes[k])
+      for ([[maybe_unused]] unsigned d : passes)
         out.line("}");
-      out.line("dealt = (uint32_t)((dealt + evt::most(n, 0)) % w.workers);");
+      if (!deal || deal->last == k)
+        out.line("dealt = (uint32_t)((dealt + evt::most(n, 0)) % w.workers);");
       out.line("}");
       return;
     }

@@ -52,10 +52,15 @@ struct HandedOver {
   std::vector<bool> told, fed;
 };
 void emitTasks(const GraphCode &graph, const TaskForms &forms, const HandedOver &how, CodeWriter &out);
-/// `passes` names, for a call that streams, grid coordinates that every worker walks in full, outermost: it then has
-/// all tasks that differ in nothing else.
+
+/// How the static schedule deals calls that stream and together complete the elements of an event: all tasks of an
+/// element go to one warp, in order, so that it knows the last one.
+struct ElementDeal {
+  std::vector<unsigned> passes; // grid coordinates that the element does not have: walked in full, outermost
+  unsigned first, last;         // calls that do so, neighbours; the others are dealt as the first one is
+};
 void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms,
-                        const std::vector<std::vector<unsigned>> &passes, const Guards &guards, CodeWriter &out);
+                        const std::vector<std::optional<ElementDeal>> &deals, const Guards &guards, CodeWriter &out);
 void emitTicketSchedule(const GraphCode &graph, const Carried &carried, const TaskForms &forms, const std::string &take,
                         const Guards &guards, CodeWriter &out);
 /// `mayStartReady` says of which calls a task might have nothing to wait for: only those are looked through for such.

@@ -51,7 +51,7 @@ void emitRows(ir::DeviceOp device, const roles::StreamedProduct &product, bool i
               CodeWriter &out) {
   Parameters parameters(device);
   std::string name = device.getSymName().str(), pieces = isEarly ? "reading.pieces(row, rows, " : "row.pieces(rows + ";
-  int64_t blocks = product.blocks();
+  std::string blocks = num(product.blocks());
   out.line("// ", name, ", compute: the rows it multiplies, in registers");
   out.line("EVT_FORCED void rows_", name, "(", isEarly ? "evt::Reading &reading, " : "", "uint4 *rows", parameters.list,
            ") {");
@@ -73,24 +73,27 @@ void emitRows(ir::DeviceOp device, const roles::StreamedProduct &product, bool i
       at.insert(at.size() - 2, " + g");
     out.line("const evt::Row row(", memory, ", {", at, "0}, ", dropsRowsOutside ? "true" : "false", ");");
   };
-  std::string count = num(product.stages * blocks);
+  std::string count = num(product.pieces());
+  bool isEven = !product.endsShort();
   if (isOneRow) {
     row();
     out.line("int column[", count, "];");
   }
   out.line("#pragma unroll");
-  out.line("for (int s = 0; s < ", product.stages, "; ++s) {");
-  out.line("const int64_t k = ", product.lower, " + s * ", product.step, ";");
+  out.line("for (int s = 0; s < ", product.stages(), "; ++s) {");
+  out.line("const int64_t k = ", product.lower, " + s * ", product.together * product.step, ";");
+  std::string here = isEven ? blocks : "blocks"; // of this stage
+  if (!isEven)
+    out.line("const int blocks = s < ", product.stages() - 1, " ? ", blocks, " : ", product.lastBlocks(), ";");
   index.open(product.rows, "k");
   if (!isOneRow) {
     row();
     out.line("int column[", blocks, "];");
   }
   out.line("#pragma unroll");
-  out.line("for (int b = 0; b < ", blocks, "; ++b)");
-  out.line("  column[", isOneRow ? "s * " + num(blocks) + " + " : "", "b] = (int)(",
-           index.name(load.getOffsets().back()), ") + (warp * ", blocks, " + b) * ", layout::packedColumns, " + c * ",
-           layout::laneElements, ";");
+  out.line("for (int b = 0; b < ", here, "; ++b)");
+  out.line("  column[", isOneRow ? "s * " + blocks + " + " : "", "b] = (int)(", index.name(load.getOffsets().back()),
+           ") + (warp * ", here, " + b) * ", layout::packedColumns, " + c * ", layout::laneElements, ";");
   if (!isOneRow)
     out.line(pieces, "s * ", blocks, ", column);");
   out.line("}");
@@ -214,7 +217,7 @@ void emitOpening(const GraphCode &graph, const StreamPlan &plan, unsigned k, Cod
     out.line("const int64_t generation = ", generation, ";");
     for (unsigned m : reader.memories)
       out.line("const auto m", m, " = evt::early_memory(P.m", m, ", P.y", m, ", generation);");
-    out.line("return evt::read_rows<", product.stages * product.blocks(), ">(");
+    out.line("return evt::read_rows<", product.pieces(), ">(");
     out.line("    generation >= 0, rows,");
     std::string seen = argumentList(graph, k, reader.memories);
     out.line("    [&](evt::Reading &reading) { rows_", device, "(reading, rows", seen, "); },");
@@ -239,8 +242,11 @@ void emitStreamTask(const GraphCode &graph, const StreamPlan &plan, unsigned k, 
   out.line("const char *from[", product.fragments(), "];");
   out.line("feed_", device, "(from", args, ");");
   out.line("const int64_t rows_of[] = {", keyList(graph, k, product), "};");
-  out.line("return use.w.template hand_over_stream<", product.stages, ">(", k, ", linear_", k, "(P", list, "), ",
-           plan.shapeOf(k) + 1, ", from, ", product.stageBytes(), ", ", plan.calls[k].rowsOf, ", ",
+  std::string bytes = num(product.stageBytes());
+  if (product.endsShort())
+    bytes = "evt::stage_word(" + bytes + ", " + num(product.stageBytes() - product.lastStageBytes()) + ")";
+  out.line("return use.w.template hand_over_stream<", product.stages(), ">(", k, ", linear_", k, "(P", list, "), ",
+           plan.shapeOf(k) + 1, ", from, ", bytes, ", ", plan.calls[k].rowsOf, ", ",
            waitsEveryTime(graph, k, product) ? "true" : "false", ", rows_of", list, ");");
   out.line("}");
   const EarlyRows &early = plan.early;
@@ -270,14 +276,18 @@ void emitStreamTask(const GraphCode &graph, const StreamPlan &plan, unsigned k, 
     std::string counter = "P.e" + num(e) + " + " + (element.empty() ? "0" : element);
     out.line("bool last = false;");
     out.line("if (!w.injected(", k, ", task.index)) {");
-    if (!plan.calls[k].passes.empty()) {
-      // The static schedule gives all tasks of an element to one warp, in order.
-      std::string isLast;
+    if (const std::optional<ElementDeal> &deal = plan.calls[k].deal) {
+      // The static schedule gives all tasks of an element to one warp, in order. Where one of their notifies is lost on
+      // purpose, the counter tells.
+      std::string isWhole = "Schedule == EVT_STATIC", isLast;
+      for (unsigned other = deal->first; other <= deal->last; ++other)
+        isWhole += " && w.launch->inject_call != " + num(other);
       auto extents = graph.extentList(k);
-      for (unsigned d : plan.calls[k].passes)
+      for (unsigned d : deal->passes)
         isLast += (isLast.empty() ? "" : " && ") + ("c" + num(d)) + " == " + extents[graph.iterations(k) + d] + " - 1";
-      out.line("if (Schedule == EVT_STATIC && w.launch->inject_call != ", k, ") { evt::count_own(", counter,
-               "); last = ", isLast, "; }");
+      if (deal->last != k)
+        isLast = "false";
+      out.line("if (", isWhole, ") { evt::count_own(", counter, "); last = ", isLast.empty() ? "true" : isLast, "; }");
       out.line("else");
     }
     out.line("last = evt::arrive_last(", counter, ", count_", e, "(P", indices, "));");

@@ -20,9 +20,9 @@ struct StreamPlan {
   struct Call {
     TaskForm form = TaskForm::handedOver;
     std::optional<roles::StreamedProduct> product; // of a call that streams
-    /// Of a call whose tasks complete the elements of an event that runs another call: the grid coordinates that the
-    /// element does not have. Where one block runs all tasks of an element, it needs nobody else to complete it.
-    std::vector<unsigned> passes;
+    /// Of a call whose tasks complete the elements of an event that runs another call: where one warp ends all tasks of
+    /// an element, it needs nobody else to complete it.
+    std::optional<ElementDeal> deal;
     /// Of a call that streams: the first one whose tasks have the same rows and row values, and wait for the same. Rows
     /// that are in registers stay there from one to the other.
     unsigned rowsOf = 0;
@@ -66,7 +66,7 @@ struct StreamPlan {
   std::vector<TaskForm> forms() const;
   /// For each call: which event's completion by its tasks runs another on the spot, if there is one.
   std::vector<std::optional<unsigned>> completed(const GraphCode &graph) const;
-  std::vector<std::vector<unsigned>> passes() const;
+  std::vector<std::optional<ElementDeal>> deals() const;
   bool streams() const;
   /// Products of the same extents share their code: the different ones, and which of them a call has.
   std::vector<const roles::StreamedProduct *> shapes() const;
@@ -98,6 +98,7 @@ private:
   void listMaps(const GraphCode &graph);
   void alignCaches(const GraphCode &graph);
   void findInlined(const GraphCode &graph);
+  void dealElements(const GraphCode &graph, ir::EventOp event);
   void shareRows(const GraphCode &graph);
 };
 

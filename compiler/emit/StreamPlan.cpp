@@ -7,6 +7,8 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "llvm/ADT/SmallSet.h"
 
+#include <map>
+
 using namespace mlir;
 
 namespace evt::emit {
@@ -154,21 +156,68 @@ bool StreamPlan::mayHaveFewRows(const GraphCode &graph, unsigned k) const {
          mapFor(graph, k, product.rows, product, product.stage).mayReadOutside;
 }
 
-/// The grid coordinates that the element of a notify does not have, if the others are its indices as they are.
-static std::vector<unsigned> passesOf(const GraphCode &graph, unsigned k, ir::NotifyOp notify) {
+namespace {
+
+/// A task's element of an event that is notified by its own coordinates, each index one of them.
+struct OwnElement {
+  std::vector<unsigned> passes;                              // grid coordinates that it does not have
+  std::vector<std::pair<unsigned, std::string>> coordinates; // those of its indices, among the others; their extents
+};
+
+std::optional<OwnElement> ownElement(const GraphCode &graph, unsigned k, ir::NotifyOp notify) {
   auto locals = graph.locals(k);
-  std::vector<std::string> coords = graph.coordList(k), indices;
+  std::vector<std::string> coords = graph.coordList(k), extents = graph.extentList(k), indices;
   for (Value v : notify.getLower())
     indices.push_back(graph.expression(v, locals));
-  std::vector<unsigned> passes;
+  OwnElement element;
+  std::map<std::string, std::pair<unsigned, std::string>> found;
   for (auto [i, c] : llvm::enumerate(coords)) {
     if (llvm::count(indices, c) == 1)
-      continue;
-    if (i < graph.iterations(k) || llvm::is_contained(indices, c))
-      return {};
-    passes.push_back(i - graph.iterations(k));
+      found.emplace(c, std::pair(found.size(), extents[i]));
+    else if (i < graph.iterations(k) || llvm::is_contained(indices, c))
+      return std::nullopt;
+    else
+      element.passes.push_back(i - graph.iterations(k));
   }
-  return passes.size() + indices.size() == coords.size() ? passes : std::vector<unsigned>();
+  if (found.size() != indices.size())
+    return std::nullopt;
+  for (const std::string &index : indices)
+    element.coordinates.push_back(found.at(index));
+  return element;
+}
+
+} // namespace
+
+void StreamPlan::dealElements(const GraphCode &graph, ir::EventOp event) {
+  std::vector<std::pair<unsigned, OwnElement>> notifiers;
+  for (auto [k, op] : llvm::enumerate(graph.signature.calls)) {
+    ir::CallOp call = op;
+    for (auto notify : call.getProtocol().getOps<ir::NotifyOp>()) {
+      if (notify.getEvent() != event.getEvent())
+        continue;
+      auto element = ownElement(graph, k, notify);
+      if (!element)
+        return;
+      // Several are dealt alike if nobody is dealt tasks in between, and their elements are the same.
+      if (!notifiers.empty()) {
+        auto &[before, first] = notifiers.back();
+        if (before + 1 != k || graph.signature.calls[before]->getBlock() != call->getBlock() ||
+            first.coordinates != element->coordinates)
+          return;
+      }
+      notifiers.push_back({(unsigned)k, *element});
+    }
+  }
+  if (notifiers.empty() || (notifiers.size() == 1 && notifiers[0].second.passes.empty()))
+    return; // a task alone
+  // The last one's last task ends an element, so there must be one. (Of one call there is: the element waits for it.)
+  auto &[last, element] = notifiers.back();
+  ir::CallOp call = graph.signature.calls[last];
+  if (notifiers.size() > 1 &&
+      llvm::any_of(element.passes, [&](unsigned d) { return ir::constantOf(call.getGrid()[d]).value_or(0) < 1; }))
+    return;
+  for (auto &[k, element] : notifiers)
+    calls[k].deal = ElementDeal{element.passes, notifiers.front().first, notifiers.back().first};
 }
 
 /// Whether an element always waits for somebody.
@@ -230,17 +279,7 @@ void StreamPlan::findInlined(const GraphCode &graph) {
       continue;
     calls[m].form = TaskForm::onCompletion;
     onCompletion[e] = m;
-    SmallVector<std::pair<unsigned, ir::NotifyOp>> notifiers;
-    for (unsigned k = 0; k < calls.size(); ++k) {
-      ir::CallOp other = s.calls[k];
-      other.getProtocol().walk([&](ir::NotifyOp n) {
-        if (n.getEvent() == event.getEvent())
-          notifiers.push_back({k, n});
-      });
-    }
-    // Of several calls, none knows by itself that it is the last.
-    if (notifiers.size() == 1)
-      calls[notifiers[0].first].passes = passesOf(graph, notifiers[0].first, notifiers[0].second);
+    dealElements(graph, event);
   }
 }
 
@@ -262,10 +301,10 @@ std::vector<std::optional<unsigned>> StreamPlan::completed(const GraphCode &grap
   return events;
 }
 
-std::vector<std::vector<unsigned>> StreamPlan::passes() const {
-  std::vector<std::vector<unsigned>> all;
+std::vector<std::optional<ElementDeal>> StreamPlan::deals() const {
+  std::vector<std::optional<ElementDeal>> all;
   for (const Call &c : calls)
-    all.push_back(c.passes);
+    all.push_back(c.deal);
   return all;
 }
 
@@ -274,7 +313,8 @@ bool StreamPlan::streams() const {
 }
 
 static bool sameShape(const roles::StreamedProduct &a, const roles::StreamedProduct &b) {
-  return a.stages == b.stages && a.step == b.step && a.fragments() == b.fragments() && a.isBfloat16 == b.isBfloat16;
+  return a.blocks() == b.blocks() && a.pieces() == b.pieces() && a.fragments() == b.fragments() &&
+         a.isBfloat16 == b.isBfloat16;
 }
 
 std::vector<const roles::StreamedProduct *> StreamPlan::shapes() const {
@@ -304,7 +344,7 @@ int64_t StreamPlan::taskBytes(const GraphCode &graph) const {
   for (auto [k, c] : llvm::enumerate(calls)) {
     if (!c.product)
       continue;
-    int64_t bytes = c.product->stages * c.product->fragments() * c.product->stageBytes(), total = bytes;
+    int64_t bytes = c.product->bytes(), total = bytes;
     for (Value extent : ir::CallOp(graph.signature.calls[k]).getGrid())
       total *= std::max<int64_t>(ir::constantOf(extent).value_or(1), 1);
     each.push_back({bytes, total});
@@ -328,7 +368,7 @@ int64_t StreamPlan::fragments() const {
 int64_t StreamPlan::rowPieces() const {
   int64_t n = 0;
   for (const Call &c : calls)
-    n = c.product ? std::max(n, c.product->stages * c.product->blocks()) : n;
+    n = c.product ? std::max(n, c.product->pieces()) : n;
   return n;
 }
 
@@ -438,10 +478,14 @@ std::string StreamPlan::text(const GraphCode &graph, ArrayRef<Unsplit> unsplit) 
     ir::DeviceOp device = ir::calleeOf(op);
     for (unsigned c : p.streaming)
       kept += (kept.empty() ? "" : ", ") + cast<StringAttr>(device.getCoordNames()[c]).getValue().str();
-    out += "streams\n  loader    " + weights + ": " + std::to_string(p.stages * p.fragments()) + " stages of " +
-           std::to_string(p.stageBytes()) + " bytes a task\n  compute   keeps its rows while only " + kept +
+    std::string last;
+    if (p.endsShort())
+      last = " and " + std::to_string(p.fragments()) + " of " + std::to_string(p.lastStageBytes());
+    out += "streams\n  loader    " + weights + ": " + std::to_string((p.stages() - p.endsShort()) * p.fragments()) +
+           " stages of " + std::to_string(p.stageBytes()) + " bytes" + last +
+           " a task\n  compute   keeps its rows while only " + kept +
            (p.streaming.size() == 1 ? " changes" : " change") + ", " +
-           std::to_string(p.stages * p.blocks() * layout::laneElements * layout::packedElementBytes) +
+           std::to_string(p.pieces() * layout::laneElements * layout::packedElementBytes) +
            " bytes a thread\n  epilogue  " + std::to_string(p.fragments()) +
            (p.fragments() == 1 ? " fragment" : " fragments") + " of 8 x 8 sums\n";
     const EarlyRows::Reader &reader = early.readers[k];

@@ -2,6 +2,8 @@
 
 #include "compiler/ir/Signature.h"
 
+#include <algorithm>
+
 using namespace mlir;
 
 namespace evt::roles {
@@ -27,6 +29,8 @@ public:
         plan.streaming.push_back(c);
     if (plan.streaming.empty())
       return no("every task has rows of its own"), std::nullopt;
+    if (followEachOther(plan.rows))
+      plan.together = std::clamp<int64_t>(wantedStageBytes / plan.stepBytes(), 1, plan.steps);
     return plan;
   }
 
@@ -41,15 +45,15 @@ private:
          step = ir::constantOf(loop.getStep());
     if (!lower || !upper || !step || *upper <= *lower || (*upper - *lower) % *step)
       return no("its loop does not have a constant number of whole steps");
-    plan.lower = *lower, plan.step = *step, plan.stages = (*upper - *lower) / *step;
+    plan.lower = *lower, plan.step = *step, plan.steps = (*upper - *lower) / *step;
     if (plan.step % (computeWarps * packedColumns))
       return no("its step along K is " + std::to_string(plan.step) + ", required a multiple of " +
                 std::to_string(computeWarps * packedColumns));
-    if (plan.stageBytes() > mostStageBytes)
-      return no("a stage has " + std::to_string(plan.stageBytes()) + " bytes, required at most " +
+    if (plan.stepBytes() > mostStageBytes)
+      return no("a stage has " + std::to_string(plan.stepBytes()) + " bytes, required at most " +
                 std::to_string(mostStageBytes));
-    if (plan.stages * plan.blocks() > mostRowPieces)
-      return no("its depth is " + std::to_string(plan.stages * plan.step) + ", required at most " +
+    if (plan.pieces() > mostRowPieces)
+      return no("its depth is " + std::to_string(plan.steps * plan.step) + ", required at most " +
                 std::to_string(mostRowPieces * computeWarps * packedColumns));
     return true;
   }
@@ -89,9 +93,18 @@ private:
       return no("where a tile begins is not arithmetic of coordinates");
     if (!isDivisible(offsets[offsets.size() - 2], weightRows) || !isDivisible(offsets.back(), packedColumns))
       return no("a tile begins inside a packed tile");
+    if (!followEachOther(weight))
+      return no("its weights do not follow each other along K");
+    return true;
+  }
+
+  /// Whether an operand's tiles are neighbours in the rows of its memory, step after step.
+  static bool followEachOther(const RoleProduct::Operand &operand) {
+    auto offsets = operand.offsets();
+    Value k = scf::ForOp(operand.loop).getInductionVar();
     for (auto [d, offset] : llvm::enumerate(offsets))
-      if (slopeOf(offset, scf::ForOp(weight.loop).getInductionVar()) != (d + 1 == offsets.size() ? 1 : 0))
-        return no("its weights do not follow each other along K");
+      if (slopeOf(offset, k) != (d + 1 == offsets.size() ? 1 : 0))
+        return false;
     return true;
   }
 

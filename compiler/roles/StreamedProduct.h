@@ -19,6 +19,9 @@
 //   rows      tiles of 8 x S, which do not depend on the streaming coordinates
 //   weights   tiles of N x S of tensors that are loaded ahead, one for each sum
 //   K         a constant number of steps of S
+//
+// A stage of the ring has as many steps as make a copy that is worth its instructions; the last one of a task may have
+// fewer: 13 steps of 256 columns are 6 stages of 8 KB and one of 4 KB.
 #pragma once
 
 #include "compiler/layout/PackedWeights.h"
@@ -34,17 +37,30 @@ inline constexpr int64_t weightRows = layout::packedRows, packedColumns = layout
 inline constexpr int64_t computeWarps = 8;
 /// Registers of activations a thread may hold, in pieces of 16 bytes.
 inline constexpr int64_t mostRowPieces = 24;
-/// Bytes of a ring stage, at most.
-inline constexpr int64_t mostStageBytes = 16384;
+/// Bytes of a ring stage, at most; and those that steps which have less are put together for. What is on its way is
+/// counted in stages: with smaller ones it is less.
+inline constexpr int64_t mostStageBytes = 16384, wantedStageBytes = 8192;
 
 struct StreamedProduct : RoleProduct {
-  int64_t lower = 0, step = 0, stages = 0; // along K
+  int64_t lower = 0, step = 0, steps = 0; // along K
+  int64_t together = 1;                   // steps of a stage
   /// Coordinates (numbers of the grid) that the rows do not depend on: consecutive tasks that differ only in these keep
   /// their rows.
   std::vector<unsigned> streaming;
 
-  int64_t blocks() const { return step / (computeWarps * packedColumns); } // 16-byte pieces of a lane in a stage
-  int64_t stageBytes() const { return step / packedColumns * layout::packedTileBytes; }
+  /// Stages of a fragment; steps of the last one.
+  int64_t stages() const { return (steps + together - 1) / together; }
+  int64_t lastSteps() const { return steps - (stages() - 1) * together; }
+  bool endsShort() const { return lastSteps() < together; }
+  /// 16-byte pieces of a lane in a step, in a stage, in the last one, and along K.
+  int64_t stepBlocks() const { return step / (computeWarps * packedColumns); }
+  int64_t blocks() const { return together * stepBlocks(); }
+  int64_t lastBlocks() const { return lastSteps() * stepBlocks(); }
+  int64_t pieces() const { return steps * stepBlocks(); }
+  int64_t stepBytes() const { return step / packedColumns * layout::packedTileBytes; }
+  int64_t stageBytes() const { return together * stepBytes(); }
+  int64_t lastStageBytes() const { return lastSteps() * stepBytes(); }
+  int64_t bytes() const { return steps * fragments() * stepBytes(); } // of weights, a task's
   static int64_t fragments(const Operand &weight) { return weight.tile().getDimSize(0) / weightRows; }
   int64_t fragments() const {
     int64_t n = 0;

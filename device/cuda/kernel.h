@@ -89,6 +89,7 @@ template <int Slots> struct StreamState<0, Slots> {};
 ///                                             of weights, for a task that is fed through it (tile/attend_streamed.h)
 ///   Kernel::tile_stage_bytes(program)         what the largest stage of a product of tiles takes in this launch
 ///   Kernel::tell(worker, program, task)       by a thread, if Kernel::tells: notifies for tasks that leave that to it
+///   Kernel::ends_short                        whether the last stage of a task that streams may have fewer bytes
 ///   Kernel::layout, ::row_pieces, ::collected, ::wait_parts how much of everything there is
 template <class Kernel, class Program, class Launch> struct Block {
   static constexpr SharedLayout layout = Kernel::layout;
@@ -97,6 +98,7 @@ template <class Kernel, class Program, class Launch> struct Block {
   static constexpr bool tells = Kernel::tells;
   static constexpr bool loads_with_all_lanes = layout.tile_stages().slots > 0;
   static_assert(!tells || loader_first + feeding <= teller_warp);
+  static_assert(Kernel::wait_parts <= compute_warps); // a warp passes each
   static_assert(!streams || rounds_stay_apart(layout.slots, layout.in_flight, loaders));
   using State = StreamState<streams ? layout.fragments : 0, layout.slots>;
   using Tiles = TileBarriers<layout.tile_slots>;
@@ -323,13 +325,18 @@ template <class Kernel, class Program, class Launch> struct Block {
           w.tasks.await_begun();
 #endif
           const int total = (int)(task.steps * task.streams), each = (int)task.streams;
-          const std::uint32_t bytes = task.stage_bytes;
+          std::uint32_t bytes = task.stage_bytes, missing = 0;
+          if constexpr (Kernel::ends_short) {
+            missing = bytes >> 16;
+            bytes &= 0xffff;
+          }
           // While compute runs tasks that do not stream, the ring fills in any case, and what is in flight is in their
           // way: every access takes longer, and so does a release, which waits for all that its SM has asked for.
           const bool calmly = task.is_calm;
           const char *const *from = stream.feeds + w.tasks.at.slot * layout.fragments;
           for (; turn < total; turn += loaders)
-            ring.send(from[turn % each] + (std::size_t)(turn / each) * bytes, bytes, calmly);
+            ring.send(from[turn % each] + (std::size_t)(turn / each) * bytes,
+                      turn < total - each ? bytes : bytes - missing, calmly);
           turn -= total;
         } else if constexpr (Kernel::feeds_stages) {
           tile::StageFeeder feeder{ring, turn};
@@ -519,10 +526,10 @@ __device__ __forceinline__ void end_joined(DynamicWorker &w, std::uint32_t call,
 }
 
 /// The products of a task that streams: leaves the sums to the epilogue.
-template <int Steps, int Blocks, int Fragments, bool Bfloat16, int Most>
+template <int Pieces, int Blocks, int Fragments, bool Bfloat16, int Most>
 __device__ __forceinline__ void multiply_stream(Ring &ring, Results &results, const uint4 (&rows)[Most]) {
   float sums[Fragments][2];
-  multiply<Steps, Blocks, Fragments, Bfloat16>(ring, reinterpret_cast<const uint4(&)[Steps * Blocks]>(rows), sums);
+  multiply<Blocks, Fragments, Bfloat16>(ring, reinterpret_cast<const uint4(&)[Pieces]>(rows), sums);
   results.put(sums);
 }
 

@@ -249,32 +249,36 @@ __device__ __forceinline__ std::uint32_t read_rows(bool is_early, uint4 (&rows)[
   return reading.flip;
 }
 
-/// sums[f] = this warp's share of rows times fragment f of weights, along `Steps` stages of `Blocks` pieces each. The
-/// pieces of a stage are read while those of the one before are multiplied; a stage is given back when its pieces have
-/// been used.
+/// sums[f] = this warp's share of rows times fragment f of weights, along stages of `Blocks` pieces each, the last one
+/// of what is left. The pieces of a stage are read while those of the one before are multiplied; a stage is given back
+/// when its pieces have been used.
 ///
 /// A tensor core multiplies 16 rows, of which there are 8. Rows 8 to 15 stand for the same ones with the second half of
 /// a piece's columns, so both halves are multiplied from the registers in which the rows are: the first half of the
 /// weights gives its sums in rows 0 to 7 of one product, the second in rows 8 to 15 of the other. Nobody looks at what
 /// else there is.
-template <int Steps, int Blocks, int Fragments, bool Bfloat16>
-__device__ __forceinline__ void multiply(Ring &ring, const uint4 (&rows)[Steps * Blocks], float (&sums)[Fragments][2]) {
+template <int Blocks, int Fragments, bool Bfloat16, int Pieces>
+__device__ __forceinline__ void multiply(Ring &ring, const uint4 (&rows)[Pieces], float (&sums)[Fragments][2]) {
+  constexpr int stages = (Pieces + Blocks - 1) / Blocks, last = Pieces - (stages - 1) * Blocks;
+  const auto blocks = [](int stage) { return stage + 1 < stages ? Blocks : last; };
   float part[2][Fragments][4] = {};
-  const int number = ptx::kept_thread(), first = number / 32 * Blocks * 32 + packed_piece(number % 32);
+  const int number = ptx::kept_thread();
+  const auto first = [=](int count) { return number / 32 * count * 32 + packed_piece(number % 32); };
   ring.oldest = ring.at; // nothing is kept from task to task
   uint4 piece[2][Blocks];
 #pragma unroll
-  for (int n = 0; n <= Steps * Fragments; ++n) {
-    if (n < Steps * Fragments) {
-      const uint4 *stage = reinterpret_cast<const uint4 *>(ring.receive()) + first;
+  for (int n = 0; n <= stages * Fragments; ++n) {
+    if (n < stages * Fragments) {
+      const int count = blocks(n / Fragments); // a warp's share
+      const uint4 *stage = reinterpret_cast<const uint4 *>(ring.receive()) + first(count);
 #pragma unroll
-      for (int b = 0; b < Blocks; ++b)
+      for (int b = 0; b < count; ++b)
         piece[n % 2][b] = stage[b * 32];
     }
     if (n > 0) {
       const int s = (n - 1) / Fragments, f = (n - 1) % Fragments;
 #pragma unroll
-      for (int b = 0; b < Blocks; ++b) {
+      for (int b = 0; b < blocks(s); ++b) {
         const uint4 w = piece[(n - 1) % 2][b], a = rows[s * Blocks + b];
         if constexpr (Bfloat16) {
           ptx::mma_bf16(part[0][f], a.x, a.y, a.z, a.w, w.x, w.y);

@@ -55,6 +55,11 @@ struct Part {
   }
 };
 
+/// Bytes of a stage, and how many fewer the last one of a stream has.
+__host__ __device__ constexpr std::uint32_t stage_word(std::uint32_t bytes, std::uint32_t missing) {
+  return bytes | missing << 16;
+}
+
 /// A task on its way through the roles, in shared memory.
 struct Task {
   static constexpr std::uint32_t none = ~0u; // `call` after the last task
@@ -62,7 +67,7 @@ struct Task {
   std::uint32_t call;
   std::uint32_t shape; // of the product it streams (the kernel numbers them from 1); 0: it does not stream
   std::uint32_t key;   // streams: another number when the rows or the events differ from the task's before
-  std::uint32_t steps, streams, stage_bytes; // streams: the loader's stages
+  std::uint32_t steps, streams, stage_bytes; // streams: the loader's stages (`stage_word`)
   std::uint32_t finisher;                    // streams: the epilogue warp that ends it
   std::uint32_t is_calm;                     // streams: it is loaded while a task runs that does not
   std::uint32_t skipped;                     // the launch is being aborted: nobody ends it

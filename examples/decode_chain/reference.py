@@ -4,7 +4,7 @@ import example
 import numpy as np
 
 TOLERANCE = 1e-2  # activations are rounded to bf16 between products
-HIDDEN, QKV, FEED, VOCABULARY = 256, 512, 5120, 1000
+HIDDEN, QKV, FEED, VOCABULARY = 256, 512, 9472, 1000
 
 
 def inputs(shape, rng):

@@ -2,9 +2,9 @@
 
 // RUN: %evt show --target cuda --stage roles --graph written %s | FileCheck %s --check-prefix=WRITTEN --match-full-lines
 //      WRITTEN:loads_itself: streams
-// WRITTEN-NEXT:  loader    w: 2 stages of 4096 bytes a task
+// WRITTEN-NEXT:  loader    w: 1 stages of 8192 bytes a task
 //      WRITTEN:by_compute: streams
-// WRITTEN-NEXT:  loader    w: 2 stages of 4096 bytes a task
+// WRITTEN-NEXT:  loader    w: 1 stages of 8192 bytes a task
 
 // The same kernel as from the function that nobody has split.
 // RUN: %evt show --target cuda --stage source --graph one %s | sed s/whole/F/g > %t.whole
@@ -26,7 +26,7 @@
 // RUN: sed '/evt.device @whole/,/^}/{s/^  .token = .*//;s/^    .a16 = .*/    %%token = affine.apply affine_map<(d0) -> (d0 * 8)>(%%t)\n&/;s/%y\[.token,/%y[%%c0,/}' %s > %t.inside.mlir
 // RUN: %evt show --target cuda --stage source --graph one --no-verify %t.inside.mlir | FileCheck %s --check-prefix=INSIDE
 // INSIDE-LABEL: void rows_whole(
-// INSIDE: const int64_t k = 0 + s * 256;
+// INSIDE: const int64_t k = 0 + s * 512;
 // INSIDE: [[INSIDE:v[0-9]+]] = (a3 * 8);
 // INSIDE: const evt::Row row(a0, {[[INSIDE]] + g, 0}, false);
 
@@ -57,7 +57,7 @@
 // What was split and printed gives the same kernel when it is read again, and what is proved is what is run.
 // RUN: %evt show --target cuda --stage events %examples/decode_chain/decode_chain.mlir > %t.split.mlir
 // RUN: grep -c 'evt.role "loader"' %t.split.mlir | FileCheck %s --check-prefix=COUNT
-// COUNT: {{^}}10{{$}}
+// COUNT: {{^}}11{{$}}
 // RUN: %evt check %t.split.mlir
 // RUN: %evt show --target cuda --stage source %examples/decode_chain/decode_chain.mlir > %t.chain.cu
 // RUN: %evt show --target cuda --stage source %t.split.mlir | diff %t.chain.cu -

@@ -52,6 +52,23 @@ class Wrapper(unittest.TestCase):
         self.assertEqual((again.returncode, again.stdout, again.stderr), (5, "tool [run]", ""))
         self.assertEqual(self.logged(), [])
 
+    def test_install_builds_and_takes_the_folder_from_where_it_was_called(self):
+        self.run_wrapper("run")
+        self.logged()
+        self.stand_in("cmake", f'echo "cmake $*" >>{self.log}')
+        done = self.run_wrapper("install", "some where")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "some where\n", ""))
+        self.assertEqual(self.logged(), [f"cmake --install {self.root}/build --strip --prefix {os.getcwd()}/some where"])
+        self.stand_in("cmake", "echo no space left; exit 1")
+        done = self.run_wrapper("install", "/there")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(done.stderr,
+                         "no space left\nevt: installing failed; the whole output is in build/install.log\n")
+        for arguments in ((), ("",), ("--help",), ("a", "b")):
+            done = self.run_wrapper("install", *arguments)
+            self.assertEqual((done.returncode, done.stdout, done.stderr),
+                             (2, "", "evt: install takes one argument, the folder to make: ./evt install DIR\n"))
+
     def test_a_changed_list_is_looked_at_again(self):
         self.run_wrapper("run")
         self.logged()

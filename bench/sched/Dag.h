@@ -18,22 +18,4 @@ struct Dag {
 /// chain, wide, stencil or random, with about `tasks` tasks (a stencil rounds to whole rows).
 Dag makeDag(const std::string &kind, int64_t tasks);
 
-/// Seconds to run all (empty) tasks of a graph once in dependency order, by `workers` threads.
-/// OpenMP creates its tasks in each run; that is part of what it does.
-double runOpenMp(const Dag &dag, unsigned workers);
-
-/// A flow graph is built once and run many times; building is not counted.
-class TbbGraph {
-public:
-  TbbGraph(const Dag &dag, unsigned workers);
-  ~TbbGraph();
-  TbbGraph(const TbbGraph &) = delete;
-  TbbGraph &operator=(const TbbGraph &) = delete;
-  double run();
-
-private:
-  struct State;
-  State *state;
-};
-
 } // namespace evt::bench

@@ -1,5 +1,5 @@
 // OpenMP `task depend`: every task names the tasks before it by the addresses they write.
-#include "Dag.h"
+#include "PeerRuns.h"
 
 #include <chrono>
 

@@ -2,6 +2,7 @@
 // in one run. Every figure is the median of several runs after one that is not counted.
 #include "Dag.h"
 #include "Kernels.h"
+#include "LoadedPeers.h"
 
 #include <CLI/CLI.hpp>
 
@@ -43,6 +44,7 @@ int evt_bench_sched(int argc, char **argv) {
   app.add_option("--workers", workers, "threads")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {
+    const Peers &peers = loadedPeers();
     std::printf("ns per task, %u workers\n\n", workers);
     std::printf("| graph | tasks | static | ticket | dynamic | OpenMP | oneTBB | OpenMP / worst of ours | oneTBB / "
                 "worst of ours |\n");
@@ -58,7 +60,7 @@ int evt_bench_sched(int argc, char **argv) {
           ours[i] = perTask([&] { return kernel.run(dag, schedules[i], workers); });
           worst = std::max(worst, ours[i]);
         }
-        double openmp = perTask([&] { return runOpenMp(dag, workers); });
+        double openmp = perTask([&] { return peers.runOpenMp(dag, workers); });
         double tbb;
         {
           TbbGraph graph(dag, workers);

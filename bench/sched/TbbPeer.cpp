@@ -1,5 +1,5 @@
 // oneTBB flow graph: a continue_node a task, an edge a dependence.
-#include "Dag.h"
+#include "PeerRuns.h"
 
 #include <oneapi/tbb/flow_graph.h>
 #include <oneapi/tbb/global_control.h>
@@ -9,11 +9,13 @@
 
 namespace evt::bench {
 
+namespace {
+
 namespace flow = oneapi::tbb::flow;
 using Node = flow::continue_node<flow::continue_msg>;
 
-struct TbbGraph::State {
-  State(const Dag &dag, unsigned workers) : limit(oneapi::tbb::global_control::max_allowed_parallelism, workers) {
+struct Graph {
+  Graph(const Dag &dag, unsigned workers) : limit(oneapi::tbb::global_control::max_allowed_parallelism, workers) {
     for (int32_t i = 0; i < dag.tasks; ++i)
       nodes.emplace_back(graph, [](const flow::continue_msg &) {});
     for (int32_t i = 0; i < dag.tasks; ++i) {
@@ -29,14 +31,17 @@ struct TbbGraph::State {
   std::vector<Node *> roots;
 };
 
-TbbGraph::TbbGraph(const Dag &dag, unsigned workers) : state(new State(dag, workers)) {}
-TbbGraph::~TbbGraph() { delete state; }
+} // namespace
 
-double TbbGraph::run() {
+void *buildTbb(const Dag &dag, unsigned workers) { return new Graph(dag, workers); }
+void freeTbb(void *graph) { delete static_cast<Graph *>(graph); }
+
+double runTbb(void *built) {
+  Graph &graph = *static_cast<Graph *>(built);
   auto start = std::chrono::steady_clock::now();
-  for (Node *root : state->roots)
+  for (Node *root : graph.roots)
     root->try_put(flow::continue_msg());
-  state->graph.wait_for_all();
+  graph.graph.wait_for_all();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 

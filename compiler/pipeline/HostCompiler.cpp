@@ -151,7 +151,7 @@ std::string findCudaCompiler(const std::string &program) {
 std::string findDeviceHeaders(const char *argv0) {
   std::string executable = llvm::sys::fs::getMainExecutable(argv0, reinterpret_cast<void *>(&findDeviceHeaders));
   llvm::SmallString<256> installed(llvm::sys::path::parent_path(llvm::sys::path::parent_path(executable)));
-  llvm::sys::path::append(installed, "include", "evt-device");
+  llvm::sys::path::append(installed, "share", "evt");
   if (llvm::sys::fs::exists(installed + "/device/cpu/kernel.h"))
     return std::string(installed);
   return EVT_SOURCE_DIR;

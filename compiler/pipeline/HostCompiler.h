@@ -47,7 +47,8 @@ struct CudaCompiler {
 /// The path of NVIDIA's compiler: in PATH, or where the toolkit installs itself; empty if it is not there.
 std::string findCudaCompiler(const std::string &program);
 
-/// Where the device headers are: beside the source tree this tool was built from, or in the installation it is part of.
+/// The folder that has device/ and examples/: of the installation that this tool is part of (share/evt), or the source
+/// tree it was built from.
 std::string findDeviceHeaders(const char *argv0);
 
 } // namespace evt::pipeline

@@ -257,7 +257,8 @@ evt.device @combine_{self.name}({', '.join(f'%{n}: {t}' for n, t in self.parts +
       : ({', '.join(t for _, t in self.parts + self.outputs)})"""
 
 
-def chain(d, qkv, ff, vocabulary):
+def chain(d, qkv, ff, vocabulary, wide_pieces=1):
+    """With `wide_pieces`, down waits for so many parts of its rows as it comes to them, also with more than 8 tokens."""
     x16, xf = f"memref<?x{d}xbf16>", f"memref<?x{d}xf32>"
     wq, wo = f"memref<?x{qkv}x{d}xbf16>", f"memref<?x{d}x{d}xbf16>"
     wg, wd, wh = f"memref<?x{ff}x{d}xbf16>", f"memref<?x{d}x{ff}xbf16>", f"memref<{vocabulary}x{d}xbf16>"
@@ -329,7 +330,8 @@ def chain(d, qkv, ff, vocabulary):
                             lambda at: f"notify({name['added1']}[({at}) -> (l, t)])")
         calls += gate_up.calls(lambda at, _: f"wait({name['added1']}[({at}) -> (l, t)])",
                                lambda at: f"notify({name['activated']}[({at}) -> (l, t, {piece})])")
-        calls += down.calls(lambda at, s: f"wait({name['activated']}[({at}) -> (l, t, {s})])",
+        all_pieces = f"0 to {len(pieces)}" if len(pieces) > 1 else "0"  # of an operator that is not split itself
+        calls += down.calls(lambda at, s: f"wait({name['activated']}[({at}) -> (l, t, {s if down.parts else all_pieces})])",
                             lambda at: f"notify({name['added2']}[({at}) -> (l, t)])")
         events = f"""
   %{end}pieces = arith.constant {len(pieces)} : index{"".join(operator.memory() for operator in operators)}
@@ -340,7 +342,10 @@ def chain(d, qkv, ff, vocabulary):
         return events, calls, head.calls(after_layer, lambda at: "", "layers, ")
 
     few_events, few_calls, few_head = layer(few, "", few[3].pieces)
-    many_events, many_calls, many_head = layer(many, "wide_", [ff])
+    tasks, rows = many[2].tasks, many[2].tile.rows
+    piece = -(-tasks // wide_pieces)
+    many_events, many_calls, many_head = layer(
+        many, "wide_", [rows * min(piece, tasks - first) for first in range(0, tasks, piece)] if wide_pieces > 1 else [ff])
     sq, wide_sq = few[1].outputs[2][1], many[1].outputs[2][1]
     text += f"""
 // Up to 8 tokens are one tile of 8, whose weights stream; more are tiles of {WIDE}. One or the other has no tasks.
@@ -386,14 +391,18 @@ def main():
     parser.add_argument("--qkv", type=int)
     parser.add_argument("--feed-forward", type=int)
     parser.add_argument("--vocabulary", type=int)
+    parser.add_argument("--wide-pieces", type=int, default=1,
+                        help="events along K of down's rows with more than 8 tokens, which it waits for one after the other")
     options = parser.parse_args()
+    if options.wide_pieces < 1:
+        parser.error(f"--wide-pieces is {options.wide_pieces}, required at least 1")
     dims = MODELS[options.model] if options.model else (options.hidden, options.qkv, options.feed_forward, options.vocabulary)
     if None in dims:
         parser.error("give --model, or --hidden, --qkv, --feed-forward and --vocabulary")
     for name, value, unit in zip(("hidden", "qkv", "feed-forward", "vocabulary"), dims, (256, 8, 256, 8)):
         if value <= 0 or value % unit:
             parser.error(f"--{name} is {value}, required a positive multiple of {unit}")
-    print(chain(*dims), end="")
+    print(chain(*dims, options.wide_pieces), end="")
 
 
 if __name__ == "__main__":

@@ -42,7 +42,8 @@ public:
       : graph(graph), call(graph.signature.calls[call]), out(out), local(graph.locals(call)),
         hinted(std::move(hinted)) {}
 
-  void waits() {
+  /// Of all waits, those that are `wanted`.
+  void waits(llvm::function_ref<bool(ir::WaitOp)> wanted = [](ir::WaitOp) { return true; }) {
     Operation *last = nullptr;
     for (Operation &op : call.getProtocol().front())
       if (isa<ir::WaitOp>(op))
@@ -53,10 +54,18 @@ public:
                graph.signature.eventOf(call.getRaggedGuard()), "(P))) return false;");
     if (last)
       for (Operation &op : call.getProtocol().front()) {
-        emit(&op);
+        auto wait = dyn_cast<ir::WaitOp>(op);
+        if (!wait || wanted(wait))
+          emit(&op);
         if (&op == last)
           break;
       }
+  }
+
+  /// A wait for a range of elements: for those of them that are `from` … `to` - 1.
+  void waitAlong(ir::WaitOp wait) {
+    isAlong = true;
+    emit(wait);
   }
 
   /// A notify follows every access of its task. Where a protocol reads tables for its notifies, they are collected
@@ -133,6 +142,8 @@ private:
         if (isWait) {
           from = "evt::most(" + from + ", 0)";
           to = "evt::least(" + to + ", " + extent + num(d) + ")";
+          if (isAlong)
+            from = "evt::most(" + from + ", from)", to = "evt::least(" + to + ", to)";
         }
         out.line("for (int64_t ", a, " = ", from, ", z", d, " = ", to, "; ", a, " < z", d, "; ++", a, ") {");
         ++opened;
@@ -170,7 +181,7 @@ private:
   DenseMap<Value, std::string> local;
   std::vector<bool> hinted;
   unsigned next = 0;
-  bool collects = false;
+  bool collects = false, isAlong = false;
 };
 
 } // namespace
@@ -280,6 +291,24 @@ void emitProtocols(const GraphCode &graph, CodeWriter &out) {
     out.line("}");
   }
   out.line();
+}
+
+void emitSunkWaits(const GraphCode &graph, unsigned k, const SunkWait &sunk, CodeWriter &out) {
+  ir::CallOp call = graph.signature.calls[k];
+  auto wait = *std::next(call.getProtocol().getOps<ir::WaitOp>().begin(), sunk.wait);
+  std::string params = "([[maybe_unused]] Use &use, [[maybe_unused]] const Program &P", coords;
+  for (auto &c : graph.coordList(k))
+    coords += ", [[maybe_unused]] int64_t " + c;
+  out.line("// ", graph.signature.callName(k), ": what is waited for at once, and for columns of K");
+  out.line("template <class Use> EVT_FN inline bool waits_beside_", k, params, coords, ") {");
+  ProtocolBody(graph, k, out).waits([&](ir::WaitOp other) { return other != wait; });
+  out.line("return true;");
+  out.line("}");
+  out.line("template <class Use> EVT_FN inline bool waits_along_", k, params, ", int64_t from, int64_t to", coords,
+           ") {");
+  ProtocolBody(graph, k, out).waitAlong(wait);
+  out.line("return true;");
+  out.line("}");
 }
 
 void emitTriggers(const GraphCode &graph, const Triggers &triggers, const std::vector<unsigned> &sharedTail,

@@ -3,6 +3,7 @@
 
 #include "CodeWriter.h"
 #include "GraphCode.h"
+#include "WaitSinking.h"
 
 namespace evt::emit {
 
@@ -28,6 +29,9 @@ void emitNotifies(const GraphCode &graph, const std::vector<bool> &proved, const
 void emitHints(const GraphCode &graph, unsigned call, const std::vector<bool> &hinted, CodeWriter &out);
 /// `waits_K<Use>(use, P, coords)` and `notifies_K<Use>(use, P, coords)` of every call.
 void emitProtocols(const GraphCode &graph, CodeWriter &out);
+/// `waits_beside_K<Use>(use, P, coords)`: all waits of a call but the sunk one; `waits_along_K<Use>(use, P, from, to,
+/// coords)`: of that one, those for elements from … to - 1.
+void emitSunkWaits(const GraphCode &graph, unsigned call, const SunkWait &sunk, CodeWriter &out);
 /// `ready_K(w, P, coords)` of every call and `complete_E(w, P, a0, ...)` of every event.
 void emitTriggers(const GraphCode &graph, const Triggers &triggers, const std::vector<unsigned> &sharedTail,
                   CodeWriter &out);

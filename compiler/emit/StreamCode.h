@@ -8,6 +8,7 @@
 #include "GraphCode.h"
 #include "ProductForms.h"
 #include "ScheduleCode.h"
+#include "WaitSinking.h"
 
 #include <map>
 
@@ -28,6 +29,7 @@ struct StreamPlan {
     unsigned rowsOf = 0;
     std::optional<roles::TiledProduct> tiled; // of a call that multiplies tiles
     std::vector<unsigned> aligned;            // of such a call: arguments that are accessed by 16 bytes
+    std::optional<SunkWait> sunk;             // of such a call: a wait that loaders pass column by column
     std::optional<TaskForm> side; // streamed or tiled: it has tasks only where such calls have; see variants
     /// Its device function has a body that all compute warps run.
     bool hasBody() const { return form == TaskForm::handedOver || form == TaskForm::joined; }

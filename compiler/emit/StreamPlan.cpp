@@ -44,6 +44,7 @@ StreamPlan::StreamPlan(const GraphCode &graph) : calls(graph.signature.calls.siz
     call.tiled->fill(stage);
     if (!mayHaveFewRows(graph, k))
       call.tiled->few = call.tiled->stage;
+    call.sunk = findSunkWait(graph, k, *call.tiled);
   }
   listMaps(graph);
   alignCaches(graph);
@@ -426,6 +427,18 @@ std::vector<unsigned> StreamPlan::without(const Variant &variant) const {
   return absent;
 }
 
+/// `projected: an element for 64 columns of K, passed as weights are fetched`
+static std::string sunkText(const GraphCode &graph, unsigned k, const SunkWait &sunk) {
+  ir::CallOp call = graph.signature.calls[k];
+  auto wait = *std::next(call.getProtocol().getOps<ir::WaitOp>().begin(), sunk.wait);
+  return wait.getEvent().getDefiningOp<ir::EventOp>().getName().str() + ": an element for " +
+         std::to_string(sunk.columns) + " columns of K, passed as " +
+         (sunk.byRows && sunk.byWeights ? "rows and weights"
+          : sunk.byRows                 ? "rows"
+                                        : "weights") +
+         " are fetched";
+}
+
 std::string StreamPlan::text(const GraphCode &graph, ArrayRef<Unsplit> unsplit) const {
   const ir::Signature &s = graph.signature;
   ir::GraphOp graphOp = s.graph;
@@ -459,7 +472,8 @@ std::string StreamPlan::text(const GraphCode &graph, ArrayRef<Unsplit> unsplit) 
           (p.few.chunks != p.stage.chunks ? ", " + columns(p.few) + " for up to " + std::to_string(p.few.rows) + " rows"
                                           : "") +
           (p.isPacked ? ", from packed weights" : "") + (p.hasWeightsAhead() ? "" : ", weights behind its events") +
-          "\n  compute   " + std::to_string(p.tileRows) + " x " + std::to_string(p.allColumns()) + " sums, " +
+          (call.sunk ? "\n  events    " + sunkText(graph, k, *call.sunk) : "") + "\n  compute   " +
+          std::to_string(p.tileRows) + " x " + std::to_string(p.allColumns()) + " sums, " +
           std::to_string(p.pieces() * p.allColumns() / 2) + " a thread\n";
       continue;
     }

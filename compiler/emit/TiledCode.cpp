@@ -2,8 +2,10 @@
 
 #include "FragmentCode.h"
 #include "IndexCode.h"
+#include "ProtocolCode.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
 
@@ -40,7 +42,9 @@ std::string coordinates(const IndexCode &index, const roles::RoleProduct::Operan
   return text;
 }
 
-void emitFeed(ir::DeviceOp device, const roles::TiledProduct &product, CodeWriter &out) {
+/// `rowsAlong` and `weightsAlong`: there are calls whose loader passes a wait column by column.
+void emitFeed(ir::DeviceOp device, const roles::TiledProduct &product, bool rowsAlong, bool weightsAlong,
+              CodeWriter &out) {
   Parameters parameters(device);
   std::string name = device.getSymName().str(), maps;
   scf::ForOp loop = product.loop;
@@ -66,6 +70,23 @@ void emitFeed(ir::DeviceOp device, const roles::TiledProduct &product, CodeWrite
              index.name(product.rows.offsets().front()), ";");
   }
   out.line("}");
+  // Behind the copies of a stage: what they wait for, up to where they end.
+  auto alongType = [](bool isAlong) { return isAlong ? "template <class Along> " : ""; };
+  auto alongParam = [](bool isAlong) { return isAlong ? "Along &&along, " : ""; };
+  auto close = [&](bool isAlong, const IndexCode &index, ArrayRef<roles::RoleProduct::Operand> operands) {
+    if (!isAlong)
+      return out.line("});");
+    out.line("}, [&](int stage) {");
+    llvm::SmallSet<std::string, 2> columns;
+    for (const roles::RoleProduct::Operand &operand : operands)
+      if (std::string column = index.name(operand.offsets().back()); columns.insert(column).second)
+        out.line("along.pass(", column, " + (stage + 1) * chunks * ", roles::chunkColumns, ", stage + 1 == stages);");
+    out.line("});");
+  };
+  auto openAlong = [&](bool isAlong) {
+    if (isAlong)
+      out.line("if (stages == 0) along.pass(0, true);");
+  };
   auto eachChunk = [&](auto copies) {
     out.line("for (int chunk = 0; chunk < chunks; ++chunk) {");
     out.line("const int k = (stage * chunks + chunk) * ", roles::chunkColumns, ";");
@@ -75,13 +96,14 @@ void emitFeed(ir::DeviceOp device, const roles::TiledProduct &product, CodeWrite
   const char *fill = "[&](uint32_t to, evt::ptx::Barrier arrived, int stage) {";
   int64_t row = product.bytesOf(1);
   out.line("// ", name, ", a loader: the rows of its stages");
-  out.line("EVT_FORCED void fetch_rows_", name,
-           "(evt::TileRing &ring, int stages, int chunks, int fetched, bool together, "
+  out.line(alongType(rowsAlong), "EVT_FORCED void fetch_rows_", name, "(", alongParam(rowsAlong),
+           "evt::TileRing &ring, int stages, int chunks, int fetched, bool together, "
            "const evt::TensorMap *rows",
            parameters.list, ") {");
   {
     IndexCode index(device, parameters, out);
     open(index, product.rows);
+    openAlong(rowsAlong);
     out.line("ring.send(stages, (uint32_t)(chunks * fetched * ", row, "), ", fill);
     if (product.stage.rowsTogether || product.few.rowsTogether) {
       out.line("if (together) {");
@@ -93,16 +115,17 @@ void emitFeed(ir::DeviceOp device, const roles::TiledProduct &product, CodeWrite
       out.line("evt::ptx::tensor_load(to + (uint32_t)(chunk * fetched * ", row, "), rows, arrived",
                coordinates(index, product.rows), ");");
     });
-    out.line("});");
+    close(rowsAlong, index, product.rows);
   }
   out.line("}");
   for (unsigned w = 0; w < product.weights.size(); ++w)
     maps += ", const evt::TensorMap *w" + num(w);
   out.line("// ", name, ", the other loader: the weights of its stages, where rows have `room`");
-  out.line("EVT_FORCED void fetch_weights_", name, "(evt::TileRing &ring, int stages, int chunks, int room", maps,
-           parameters.list, ") {");
+  out.line(alongType(weightsAlong), "EVT_FORCED void fetch_weights_", name, "(", alongParam(weightsAlong),
+           "evt::TileRing &ring, int stages, int chunks, int room", maps, parameters.list, ") {");
   IndexCode index(device, parameters, out);
   open(index, product.weights);
+  openAlong(weightsAlong);
   out.line("ring.send(stages, (uint32_t)(chunks * ", product.bytesOf(product.allColumns()), "), ", fill);
   out.line("to += (uint32_t)(chunks * room * ", row, ");");
   auto copies = [&](const char *how, const char *times) {
@@ -122,7 +145,7 @@ void emitFeed(ir::DeviceOp device, const roles::TiledProduct &product, CodeWrite
       out.line("to += ", product.bytesOf(product.allColumns()), ";");
     });
   }
-  out.line("});");
+  close(weightsAlong, index, product.weights);
   out.line("}");
 }
 
@@ -197,6 +220,15 @@ std::string fetchedRows(const GraphCode &graph, const StreamPlan &plan, unsigned
   return "evt::fetched_rows<" + num(product.tileRows) + ">(P.m" + num(m) + ".dims[0])";
 }
 
+/// Whether some calls of a function pass a wait column by column: as they fetch rows, and weights.
+std::pair<bool, bool> takesAlong(const GraphCode &graph, const StreamPlan &plan, ir::DeviceOp device) {
+  bool rows = false, weights = false;
+  for (auto [call, op] : llvm::zip_equal(plan.calls, graph.signature.calls))
+    if (call.sunk && ir::calleeOf(op) == device)
+      rows |= call.sunk->byRows, weights |= call.sunk->byWeights;
+  return {rows, weights};
+}
+
 void emitLoads(const GraphCode &graph, const StreamPlan &plan, unsigned k, CodeWriter &out) {
   const roles::TiledProduct &product = *plan.calls[k].tiled;
   ir::CallOp call = graph.signature.calls[k];
@@ -212,8 +244,7 @@ void emitLoads(const GraphCode &graph, const StreamPlan &plan, unsigned k, CodeW
     out.line("}");
   };
   auto stages = [&](const roles::TiledProduct::Stage &stage) {
-    return "(ring, (" + steps + " + " + num(stage.chunks - 1) + ") / " + num(stage.chunks) + ", " + num(stage.chunks) +
-           ", ";
+    return "(" + steps + " + " + num(stage.chunks - 1) + ") / " + num(stage.chunks) + ", " + num(stage.chunks) + ", ";
   };
   out.line("// ", graph.signature.callName(k), ": the copies of a task, by a lane of each loader");
   out.line("EVT_FORCED void load_weights_", k,
@@ -221,30 +252,48 @@ void emitLoads(const GraphCode &graph, const StreamPlan &plan, unsigned k, CodeW
   declareCoords(graph, k, out);
   out.line("const evt::TensorMap *const maps = evt::tensor_maps(w.launch, launch_words);");
   out.line("[[maybe_unused]] const int fetched = ", fetchedRows(graph, plan, k), ";");
-  std::string passes =
-      "evt::pass_ahead<dynamic>(w, task, [&](auto &ahead) { return waits_" + num(k) + "(ahead, P" + list + "); });";
+  // What a loader waits for at once, and what column by column.
+  const std::optional<SunkWait> &sunk = plan.calls[k].sunk;
+  auto pass = [&](bool waitsForAll) {
+    out.line("evt::pass_ahead<dynamic>(w, task, [&](auto &ahead) { return waits_",
+             !sunk || waitsForAll ? "" : "beside_", k, "(ahead, P", list, "); });");
+  };
+  auto openAlong = [&](bool isAlong) {
+    if (isAlong)
+      out.line("auto along = evt::waits_along<dynamic>(w, task, ", sunk->columns, ", [&](auto &ahead, int64_t from, ",
+               "int64_t to) { return waits_along_", k, "(ahead, P, from, to", list, "); });");
+  };
+  // Functions are shared by calls, so that others pass nothing along the way.
+  auto along = [&](bool takes, bool isAlong) -> std::string {
+    return !takes ? "(ring, " : isAlong ? "(along, ring, " : "(evt::NothingAlong{}, ring, ";
+  };
+  auto [rowsAlong, weightsAlong] = takesAlong(graph, plan, ir::calleeOf(call));
+  bool mine = sunk && sunk->byWeights;
   if (product.hasWeightsAhead()) {
     out.line("#ifdef EVT_NO_RUN_AHEAD");
-    out.line(passes);
+    pass(true);
     out.line("#endif");
   } else {
-    out.line(passes);
+    pass(sunk && sunk->weightsWait);
+    openAlong(mine);
   }
   eachStage([&](const roles::TiledProduct::Stage &stage) {
     // As compute does: run_tiled in device/cuda/tiled.h.
     bool isFew = !isTwofold || stage == product.few;
-    return "fetch_weights_" + device + stages(stage) + (isFew ? "fetched" : num(stage.rows)) +
-           mapList(graph, plan, k, product.weights, stage) + args + ")";
+    return "fetch_weights_" + device + along(weightsAlong, mine) + stages(stage) +
+           (isFew ? "fetched" : num(stage.rows)) + mapList(graph, plan, k, product.weights, stage) + args + ")";
   });
   out.line("EVT_FORCED void load_rows_", k,
            "(evt::DynamicWorker &w, const Program &P, evt::Task &task, evt::TileRing &ring) {");
   declareCoords(graph, k, out);
   out.line("const evt::TensorMap *const maps = evt::tensor_maps(w.launch, launch_words);");
   out.line("const int fetched = ", fetchedRows(graph, plan, k), ";");
-  out.line(passes);
+  mine = sunk && sunk->byRows;
+  pass(sunk && sunk->rowsWait);
+  openAlong(mine);
   eachStage([&](const roles::TiledProduct::Stage &stage) {
-    return "fetch_rows_" + device + stages(stage) + "fetched, " + (stage.rowsTogether ? "true" : "false") +
-           mapList(graph, plan, k, product.rows, stage) + args + ")";
+    return "fetch_rows_" + device + along(rowsAlong, mine) + stages(stage) + "fetched, " +
+           (stage.rowsTogether ? "true" : "false") + mapList(graph, plan, k, product.rows, stage) + args + ")";
   });
 }
 
@@ -268,7 +317,8 @@ void emitTiledBodies(const GraphCode &graph, const StreamPlan &plan, CodeWriter 
     ir::DeviceOp device = ir::calleeOf(graph.signature.calls[k]);
     if (!seen.insert(device).second)
       continue;
-    emitFeed(device, *plan.calls[k].tiled, out);
+    auto [rowsAlong, weightsAlong] = takesAlong(graph, plan, device);
+    emitFeed(device, *plan.calls[k].tiled, rowsAlong, weightsAlong, out);
     emitFinish(device, *plan.calls[k].tiled, out);
     out.line();
   }
@@ -320,6 +370,8 @@ void emitTiledTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter &
     const roles::TiledProduct &product = *plan.calls[k].tiled;
     ir::CallOp call = graph.signature.calls[k];
     std::string device = call.getCallee().str(), args = argumentList(graph, k), list = graph.coordNames(k);
+    if (plan.calls[k].sunk)
+      emitSunkWaits(graph, k, *plan.calls[k].sunk, out);
     emitLoads(graph, plan, k, out);
     out.line("// ", graph.signature.callName(k), ": a task, by the compute warps");
     out.line("EVT_FORCED bool execute_", k, "(evt::DynamicWorker &w, const Program &P, const evt::Task &task) {");
@@ -328,7 +380,7 @@ void emitTiledTasks(const GraphCode &graph, const StreamPlan &plan, CodeWriter &
     out.line("return evt::run_tiled<dynamic, ", product.tileRows, ", ", product.allColumns(), ", ",
              product.isBfloat16 ? "true" : "false", ", ", product.isPacked ? "true" : "false", ", ",
              product.stage.chunks, ", ", product.few.chunks, ", ", sharedSumsBytes(graph, plan, k) ? "true" : "false",
-             ", ", early, ">(");
+             ", ", early, plan.calls[k].sunk ? ", true>(" : ">(");
     out.line("    w, task, P.c", k, "_first + task.index, (int)steps_", device, "(", args.substr(2), "), ",
              fetchedRows(graph, plan, k), ", ",
              plan.mayHaveFewRows(graph, k) ? "rows_" + device + "(" + args.substr(2) + ")" : num(product.tileRows),

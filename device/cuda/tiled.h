@@ -62,9 +62,13 @@ struct TileRing : StageRing<ptx::Sync> {
   static constexpr int arrivals =
       33; // of a loader, at `full`: where all lanes copy, those copies' and the first lane's
 
-  /// Loader, one lane: its part of `count` stages, `bytes` each; `fill(to, arrived, i)` issues the copies of one. A
-  /// task without products has one stage with nothing in it.
-  template <class Fill> __device__ __forceinline__ void send(int count, std::uint32_t bytes, Fill fill) {
+  struct Nothing {
+    __device__ __forceinline__ void operator()(int) const {}
+  };
+  /// Loader, one lane: its part of `count` stages, `bytes` each; `fill(to, arrived, i)` issues the copies of one, when
+  /// `await(i)` has seen what they need. A task without products has one stage with nothing in it.
+  template <class Fill, class Await = Nothing>
+  __device__ __forceinline__ void send(int count, std::uint32_t bytes, Fill fill, Await await = {}) {
     if (!count && await_empty()) {
       ptx::barrier_arrive(full[at.slot], arrivals);
       at.advance(slots);
@@ -76,6 +80,7 @@ struct TileRing : StageRing<ptx::Sync> {
       if (was_fed)
         ptx::shared_copy_fence(); // what lanes wrote, the copy engine overwrites
       was_fed = false;
+      await(i);
       ptx::barrier_arrive(full[at.slot], arrivals - 1);
       ptx::barrier_expect(full[at.slot], bytes);
       fill(address + (std::uint32_t)(at.slot * stage_bytes), full[at.slot], i);
@@ -224,6 +229,43 @@ template <bool Dynamic, class Waits> __device__ __forceinline__ void pass_ahead(
       task.skipped = 1;
   }
   ptx::copy_fence();
+}
+
+/// A loader, its lane: a wait for a range of elements, each of which is for `columns` of K, passed as the loader comes
+/// to them. `waits(ahead, from, to)` are those of the elements `from` to `to` - 1.
+template <bool Dynamic, class Waits> struct WaitsAlong {
+  Worker &w;
+  Task &task;
+  const std::int64_t columns;
+  Waits waits;
+  std::int64_t passed = 0;
+  bool goes_on = true;
+
+  __device__ WaitsAlong(Worker &w, Task &task, std::int64_t columns, Waits waits)
+      : w(w), task(task), columns(columns), waits(waits) {}
+  /// Before columns up to `end` are fetched, or the last ones.
+  __device__ __forceinline__ void pass(std::int64_t end, bool is_last) {
+    if constexpr (!Dynamic) {
+      const std::int64_t to = is_last ? INT64_MAX : ceildiv(end, columns);
+      if (to <= passed || !goes_on)
+        return;
+      WaitingAhead ahead{w, task.call, task.index};
+      goes_on = waits(ahead, passed, to);
+      if (!goes_on)
+        task.skipped = 1;
+      passed = to;
+      ptx::copy_fence();
+    }
+  }
+};
+/// Of a task that passes all waits before.
+struct NothingAlong {
+  __device__ __forceinline__ void pass(std::int64_t, bool) const {}
+};
+template <bool Dynamic, class Waits>
+__device__ __forceinline__ WaitsAlong<Dynamic, Waits> waits_along(Worker &w, Task &task, std::int64_t columns,
+                                                                  Waits waits) {
+  return {w, task, columns, waits};
 }
 
 /// A loader, all lanes: the waits of a task that it feeds. They are passed when its first copy of what an event orders
@@ -424,8 +466,10 @@ __device__ __forceinline__ void multiply_tiles(TileRing &of_worker, int room, in
 /// both, and rehearses the rest with rows that are not there: what follows the products runs once in a while, and its
 /// instructions come from afar. Only where the rows' buffer has no more than one group's: what is stored then has no
 /// more (`dropsRowsOutside` of the compiler), so that a row far beyond is outside of everything.
+/// With `Along`, loaders may mark the task as skipped as late as before its last columns: its groups of warps then have
+/// to ask together.
 template <bool Dynamic, int Rows, int Columns, bool Bfloat16, bool Packed, int Chunks, int FewChunks, bool Shares,
-          int Early, class Find, class Finish, class Notifies>
+          int Early, bool Along = false, class Find, class Finish, class Notifies>
 __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, std::int64_t number, int steps,
                                           int fetched, std::int64_t there, Find find, Finish finish,
                                           Notifies notifies) {
@@ -435,7 +479,7 @@ __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, st
   const int group = __shfl_sync(~0u, ptx::thread() / group_threads, 0);
   const int live = (int)least(fetched, there), own = live - group * pieces * group_rows; // rows of the group of warps
   const bool is_alone = live <= pieces * group_rows, is_shared = Shares && live <= group_rows;
-  const auto is_skipped = [&] { // the mark is there before the first rows are
+  const auto is_skipped = [&] { // the mark is there before the last columns are, and without Along before the first
     return *(const volatile std::uint32_t *)&task.skipped != 0;
   };
   float sums[pieces][Columns / 2], early[2 * pieces][Early ? Early : 1] = {};
@@ -453,7 +497,8 @@ __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, st
   else
     multiply_tiles<Rows, Columns, Bfloat16, Packed, Chunks>(*w.tile_ring, fetched <= few ? fetched : Rows, steps,
                                                             fetched, own, is_alone, sums, begun);
-  if (is_skipped())
+  const auto stops = [&] { return Along && w.any(is_skipped()); }; // all warps, each when it needs the sums
+  if (Along ? !is_shared && stops() : is_skipped())
     return false; // all warps
   // Few rows and many have code of their own behind the products, which is 1 to 2 % faster, but for the dynamic
   // schedule: its kernels take longest to compile. The loops are those of a rehearsal: the same instructions both
@@ -469,8 +514,11 @@ __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, st
 #pragma unroll 1
       for (;;) {
         if constexpr (Shares)
-          if (is_shared && !rehearses)
+          if (is_shared && !rehearses) {
+            if (stops())
+              return false;
             share_sums(w, w.tile<float2>(0), sums[0], early);
+          }
         finish(sums, early, share);
         if (!rehearses)
           break;
@@ -483,8 +531,11 @@ __device__ __forceinline__ bool run_tiled(DynamicWorker &w, const Task &task, st
       FragmentShare share{group, group + 1, group_threads - 1, rehearses ? 1 << 30 : 0};
 #pragma unroll 1
       for (;;) {
-        if (!rehearses)
+        if (!rehearses) {
+          if (stops())
+            return false;
           share_sums(w, w.tile<float2>(0), sums[0], early);
+        }
         finish(sums, early, share);
         if (!rehearses)
           break;

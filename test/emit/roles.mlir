@@ -89,7 +89,8 @@
 // BEHIND-NEXT: #endif
 // BEHIND: void load_weights_1(
 // BEHIND-NOT: #ifdef
-// BEHIND: evt::pass_ahead<dynamic>(w, task, [&](auto &ahead) { return waits_1(
+// BEHIND: evt::pass_ahead<dynamic>(w, task, [&](auto &ahead) { return waits_beside_1(
+// BEHIND-NEXT: auto along = evt::waits_along<dynamic>(w, task, 64, [&](auto &ahead, int64_t from, int64_t to) { return waits_along_1(
 // BEHIND-NOT: #ifdef
 // BEHIND: fetch_weights_mix(
 

@@ -1,0 +1,78 @@
+"""Decode chains of drawn dimensions on the simulated GPU: kernels that nobody has looked at, against float64.
+
+Dimensions are small, but their remainders are all that a chain's program allows: pieces of K that are equal or not, stages that
+are full or not, rows that are waited for part by part, tasks that do not divide by blocks. Every schedule runs one shape with a number of blocks and an order of
+events of its own, and all must give the same bits.
+"""
+
+import collections
+import concurrent.futures
+import pathlib
+import random
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "bench" / "chain")]
+
+import example
+import program
+
+Draw = collections.namedtuple("Draw", "dims wide_pieces shapes")
+BITS = re.compile(r"^  (\w+): .*(fnv1a64 \w+)$", re.MULTILINE)
+
+
+def draw(generator):
+    """The dimensions of a chain, and (tokens, layers, blocks, seed) of each run; one in four has rows of more pieces than fit in
+    registers."""
+    is_deep = generator.random() < 0.25
+    hidden = 256 * (generator.randint(25, 27) if is_deep else generator.randint(1, 5))
+    qkv = 8 * generator.randint(hidden // 8, hidden // 8 + 40)
+    feed_forward = 256 * generator.randint(1, 12 if is_deep else 40)
+    vocabulary = 8 * generator.randint(1, 60)
+    tokens = [generator.randint(1, 8), generator.choice((9, 17, 64, 65, 129, generator.randint(9, 140)))]
+    return Draw((hidden, qkv, feed_forward, vocabulary), generator.randint(1, 5),
+                [(n, generator.choice((0, 1, 1, 2, 3)) if hidden < 6400 else 1, generator.randint(1, 9), generator.randint(1, 10**6))
+                 for n in tokens])
+
+
+def problem_of(simulator, drawn, folder):
+    """What is wrong with the chain, or None."""
+    folder.mkdir()
+    source, artifact = folder / "chain.mlir", folder / "chain.evt"
+    source.write_text(program.chain(*drawn.dims, drawn.wide_pieces))
+    code, text = simulator.compile(source, artifact)
+    if code:
+        return f"does not compile\n{text.rstrip()}"
+    reference = example.load_reference(ROOT / "examples" / "decode_chain")
+    reference.HIDDEN, reference.QKV, reference.FEED, reference.VOCABULARY = drawn.dims
+    for tokens, layers, blocks, seed in drawn.shapes:
+        line = f"tokens={tokens} layers={layers}"
+        case = example.write_case(reference, line, folder / line.replace(" ", "-"))
+        first = None
+        for schedule in ("static", "ticket", "dynamic"):
+            code, text = simulator.run([simulator.evt, "run", artifact, "--schedule", schedule, *case, "--workers", blocks],
+                                       EVT_SIMULATED_SEED=str(seed), EVT_SIMULATED_SMS=str(blocks))
+            where = f"{line}, {schedule}, {blocks} blocks, EVT_SIMULATED_SEED={seed}"
+            found = BITS.findall(text)
+            if code or len(found) != 2:
+                return f"{where}: exit code {code}\n{text.rstrip()}"
+            first = first or found
+            if found != first:
+                return f"{where}: other bits than under static"
+    return None
+
+
+def check(simulator, seed, count, jobs, scratch):
+    """(passed, failed)."""
+    generator, failed = random.Random(seed), 0
+    drawn_chains = [draw(generator) for _ in range(count)]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        problems = pool.map(lambda n: problem_of(simulator, drawn_chains[n], scratch / str(n)), range(count))
+        for number, (drawn, problem) in enumerate(zip(drawn_chains, problems)):
+            if not problem:
+                continue
+            print(f"chain {number} of seed {seed}, --hidden {drawn.dims[0]} --qkv {drawn.dims[1]} --feed-forward {drawn.dims[2]} "
+                  f"--vocabulary {drawn.dims[3]} --wide-pieces {drawn.wide_pieces}: {problem}", flush=True)
+            failed += 1
+    return count - failed, failed

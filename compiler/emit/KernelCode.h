@@ -7,6 +7,8 @@
 #include "StreamCode.h"
 #include "TileCode.h"
 
+#include "compiler/analysis/CallBorders.h"
+
 namespace evt::emit {
 
 /// What the analyses found out that the emitted code depends on.
@@ -16,6 +18,7 @@ struct ScheduleFacts {
   std::vector<unsigned> sharedTail;     // of each call: last coordinates that do not change what a task waits for
   std::vector<bool> mayStartReady;      // of each call: some task might wait for nothing
   std::vector<std::vector<bool>> apart; // of two calls: no launch has tasks of both
+  std::vector<CallBorders> borders;     // between which the same calls have tasks, for the manifest
   std::vector<std::string> obligations; // by name, for the manifest
   bool verified = false;                // obligations are all that is not proved
   std::vector<std::string> wanted;      // schedules the kernel is to have; none named: all

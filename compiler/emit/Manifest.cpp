@@ -109,6 +109,9 @@ nlohmann::ordered_json emitManifest(const GraphCode &graph, const ScheduleFacts 
       j["from"].push_back({{"argument", op.getArgName(symbol.argument).str()}});
     for (auto [a, d] : symbol.sources)
       j["from"].push_back({{"argument", op.getArgName(a).str()}, {"dim", d}});
+    for (const CallBorders &borders : facts.borders)
+      if (borders.symbol == symbol.name)
+        j["borders"] = borders.last;
     m["symbols"].push_back(j);
   }
 

@@ -1,5 +1,6 @@
 #include "ScheduleAnalysis.h"
 
+#include "compiler/analysis/CallBorders.h"
 #include "compiler/analysis/Parallel.h"
 #include "compiler/analysis/Triggers.h"
 
@@ -53,6 +54,10 @@ LogicalResult analyseSchedules(const Extraction &model, emit::ScheduleFacts &fac
   for (size_t mine = 0; mine < shapes.size(); ++mine)
     for (size_t other = 0; other <= mine; ++other)
       facts.apart[mine][other] = facts.apart[other][mine] = shapes[mine].intersect(shapes[other]).is_empty();
+  facts.borders = callBorders(model.graph);
+  llvm::erase_if(facts.borders, [&](const CallBorders &borders) { // not the program's own
+    return llvm::none_of(s.symbols, [&](auto &symbol) { return symbol.name == borders.symbol; });
+  });
   facts.carried = carriedCoordinates(model.graph);
   for (unsigned k = 0; k < s.calls.size(); ++k) {
     ir::CallOp call = s.calls[k];

@@ -6,7 +6,7 @@
 
 namespace evt::pipeline {
 
-/// Fills `facts.carried` and `facts.triggers`.
+/// Fills what `facts` says of calls, their borders and triggers.
 mlir::LogicalResult analyseSchedules(const Extraction &model, emit::ScheduleFacts &facts);
 
 } // namespace evt::pipeline

@@ -8,6 +8,7 @@
 // that, everything is a dependence like any other, and a place is known by its generation: three of them in turn would
 // say the same with remainders, of which the prover had a quarter more to do.
 #include "EarlyRows.h"
+#include "ModelText.h"
 
 #include "compiler/analysis/Verify.h"
 #include "compiler/analysis/extract/Extract.h"
@@ -21,13 +22,6 @@ namespace {
 constexpr int64_t placeCount = 3; // device/common/early.h
 
 std::string num(int64_t n) { return std::to_string(n); }
-
-std::string join(const std::vector<std::string> &list) {
-  std::string text;
-  for (const std::string &s : list)
-    text += (text.empty() ? "" : ", ") + s;
-  return text;
-}
 
 class Model {
 public:
@@ -70,13 +64,8 @@ public:
 private:
   const ir::Signature &signature() const { return graph.signature; }
 
-  std::string parameters() const {
-    std::vector<std::string> names;
-    for (auto &symbol : signature().symbols)
-      names.push_back(symbol.name);
-    return "[" + join(names) + "] -> ";
-  }
-  std::string taskOf(unsigned k) const { return "C" + num(k) + "[" + join(graph.coordList(k)) + "]"; }
+  std::string parameters() const { return symbolsText(graph); }
+  std::string taskOf(unsigned k) const { return taskText(graph, k); }
   std::string extentOf(ir::RepeatOp repeat) const {
     if (auto n = ir::constantOf(repeat.getExtent()))
       return num(*n);
@@ -85,7 +74,7 @@ private:
   std::string text(Generation g, const EarlyRows::Tensor &tensor) const {
     std::string s = num(g.constant);
     if (g.perIteration)
-      s += " + " + num(g.perIteration) + " * l0";
+      s += " + " + num(g.perIteration) + " * " + coordinateText("l0");
     if (g.perRepeat)
       s += " + " + num(g.perRepeat) + " * " + extentOf(tensor.repeat);
     return "(" + s + ")";
@@ -105,7 +94,7 @@ private:
 
   /// The accessed elements, in the place of a generation.
   isl::map inPlace(unsigned k, const isl::map &elements, const std::string &generation, unsigned places) const {
-    isl::map place = mapOf(tasks.ctx(), parameters() + "{ " + taskOf(k) + " -> [p] : p = " + generation + " }");
+    isl::map place = mapOf(tasks.ctx(), parameters() + "{ " + taskOf(k) + " -> [p'] : p' = " + generation + " }");
     isl::map both =
         isl::manage(checked(tasks.ctx(), isl_map_flat_range_product(place.release(), isl::map(elements).release())));
     std::string name = "M" + num(places);
@@ -170,11 +159,12 @@ private:
     for (const EarlyRows::Borrowed &borrowed : reader.borrowed) {
       std::vector<std::string> at;
       if (graph.iterations(borrowed.call))
-        at.push_back((borrowed.isFromEnd ? extentOf(early.repeatAround(reader)) : "l0") + " - " + num(borrowed.shift));
+        at.push_back((borrowed.isFromEnd ? extentOf(early.repeatAround(reader)) : coordinateText("l0")) + " - " +
+                     num(borrowed.shift));
       for (auto [c, coordinate] : llvm::enumerate(borrowed.at))
-        at.push_back(coordinate == EarlyRows::every ? "b" + num(c) : coordinate);
+        at.push_back(coordinate == EarlyRows::every ? "b" + num(c) + "'" : coordinateText(coordinate));
       isl::map whose = mapOf(tasks.ctx(), parameters() + "{ " + taskOf(k) + " -> C" + num(borrowed.call) + "[" +
-                                              join(at) + "] : " + found + " >= 0 }");
+                                              joined(at) + "] : " + found + " >= 0 }");
       for (EventUse use : waits[borrowed.call]) {
         use.relation = whose.intersect_domain(call.domain).apply_range(use.relation);
         call.waits.push_back(use);

@@ -102,6 +102,7 @@ private:
   void findInlined(const GraphCode &graph);
   void dealElements(const GraphCode &graph, ir::EventOp event);
   void shareRows(const GraphCode &graph);
+  void sinkWaits(const GraphCode &graph);
 };
 
 /// Tells the code of what follows a product which sums it has, and which coordinates stream.

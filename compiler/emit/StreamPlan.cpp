@@ -44,12 +44,22 @@ StreamPlan::StreamPlan(const GraphCode &graph) : calls(graph.signature.calls.siz
     call.tiled->fill(stage);
     if (!mayHaveFewRows(graph, k))
       call.tiled->few = call.tiled->stage;
-    call.sunk = findSunkWait(graph, k, *call.tiled);
   }
   listMaps(graph);
   alignCaches(graph);
   early = EarlyRows(graph, *this);
   shareRows(graph);
+  sinkWaits(graph);
+}
+
+void StreamPlan::sinkWaits(const GraphCode &graph) {
+  SmallVector<unsigned> readEarly;
+  for (unsigned k = 0; k < calls.size(); ++k)
+    if (early.isEarly(k))
+      readEarly.push_back(k);
+  for (auto [k, call] : llvm::enumerate(calls))
+    if (call.tiled)
+      call.sunk = findSunkWait(graph, k, *call.tiled, readEarly);
 }
 
 /// Attention fetches keys and values by 16 bytes.
@@ -433,9 +443,9 @@ static std::string sunkText(const GraphCode &graph, unsigned k, const SunkWait &
   auto wait = *std::next(call.getProtocol().getOps<ir::WaitOp>().begin(), sunk.wait);
   return wait.getEvent().getDefiningOp<ir::EventOp>().getName().str() + ": an element for " +
          std::to_string(sunk.columns) + " columns of K, passed as " +
-         (sunk.byRows && sunk.byWeights ? "rows and weights"
-          : sunk.byRows                 ? "rows"
-                                        : "weights") +
+         (sunk.rows != SunkWait::along      ? "weights"
+          : sunk.weights != SunkWait::along ? "rows"
+                                            : "rows and weights") +
          " are fetched";
 }
 

@@ -225,7 +225,7 @@ std::pair<bool, bool> takesAlong(const GraphCode &graph, const StreamPlan &plan,
   bool rows = false, weights = false;
   for (auto [call, op] : llvm::zip_equal(plan.calls, graph.signature.calls))
     if (call.sunk && ir::calleeOf(op) == device)
-      rows |= call.sunk->byRows, weights |= call.sunk->byWeights;
+      rows |= call.sunk->rows == SunkWait::along, weights |= call.sunk->weights == SunkWait::along;
   return {rows, weights};
 }
 
@@ -254,33 +254,30 @@ void emitLoads(const GraphCode &graph, const StreamPlan &plan, unsigned k, CodeW
   out.line("[[maybe_unused]] const int fetched = ", fetchedRows(graph, plan, k), ";");
   // What a loader waits for at once, and what column by column.
   const std::optional<SunkWait> &sunk = plan.calls[k].sunk;
-  auto pass = [&](bool waitsForAll) {
+  const SunkWait::Passing rows = sunk ? sunk->rows : SunkWait::all, weights = sunk ? sunk->weights : SunkWait::all;
+  auto pass = [&](SunkWait::Passing passing) {
     out.line("evt::pass_ahead<dynamic>(w, task, [&](auto &ahead) { return waits_",
-             !sunk || waitsForAll ? "" : "beside_", k, "(ahead, P", list, "); });");
-  };
-  auto openAlong = [&](bool isAlong) {
-    if (isAlong)
+             passing == SunkWait::all ? "" : "beside_", k, "(ahead, P", list, "); });");
+    if (passing == SunkWait::along)
       out.line("auto along = evt::waits_along<dynamic>(w, task, ", sunk->columns, ", [&](auto &ahead, int64_t from, ",
                "int64_t to) { return waits_along_", k, "(ahead, P, from, to", list, "); });");
   };
   // Functions are shared by calls, so that others pass nothing along the way.
-  auto along = [&](bool takes, bool isAlong) -> std::string {
-    return !takes ? "(ring, " : isAlong ? "(along, ring, " : "(evt::NothingAlong{}, ring, ";
+  auto along = [&](bool takes, SunkWait::Passing passing) -> std::string {
+    return !takes ? "(ring, " : passing == SunkWait::along ? "(along, ring, " : "(evt::NothingAlong{}, ring, ";
   };
   auto [rowsAlong, weightsAlong] = takesAlong(graph, plan, ir::calleeOf(call));
-  bool mine = sunk && sunk->byWeights;
   if (product.hasWeightsAhead()) {
     out.line("#ifdef EVT_NO_RUN_AHEAD");
-    pass(true);
+    pass(SunkWait::all);
     out.line("#endif");
   } else {
-    pass(sunk && sunk->weightsWait);
-    openAlong(mine);
+    pass(weights);
   }
   eachStage([&](const roles::TiledProduct::Stage &stage) {
     // As compute does: run_tiled in device/cuda/tiled.h.
     bool isFew = !isTwofold || stage == product.few;
-    return "fetch_weights_" + device + along(weightsAlong, mine) + stages(stage) +
+    return "fetch_weights_" + device + along(weightsAlong, weights) + stages(stage) +
            (isFew ? "fetched" : num(stage.rows)) + mapList(graph, plan, k, product.weights, stage) + args + ")";
   });
   out.line("EVT_FORCED void load_rows_", k,
@@ -288,11 +285,9 @@ void emitLoads(const GraphCode &graph, const StreamPlan &plan, unsigned k, CodeW
   declareCoords(graph, k, out);
   out.line("const evt::TensorMap *const maps = evt::tensor_maps(w.launch, launch_words);");
   out.line("const int fetched = ", fetchedRows(graph, plan, k), ";");
-  mine = sunk && sunk->byRows;
-  pass(sunk && sunk->rowsWait);
-  openAlong(mine);
+  pass(rows);
   eachStage([&](const roles::TiledProduct::Stage &stage) {
-    return "fetch_rows_" + device + along(rowsAlong, mine) + stages(stage) + "fetched, " +
+    return "fetch_rows_" + device + along(rowsAlong, rows) + stages(stage) + "fetched, " +
            (stage.rowsTogether ? "true" : "false") + mapList(graph, plan, k, product.rows, stage) + args + ")";
   });
 }

@@ -1,5 +1,8 @@
 #include "WaitSinking.h"
 
+#include "ModelText.h"
+#include "ProductForms.h"
+
 #include "compiler/analysis/Order.h"
 #include "compiler/analysis/extract/Extract.h"
 
@@ -12,13 +15,6 @@ namespace evt::emit {
 namespace {
 
 std::string num(int64_t n) { return std::to_string(n); }
-
-std::string join(const std::vector<std::string> &list) {
-  std::string text;
-  for (const std::string &s : list)
-    text += (text.empty() ? "" : ", ") + s;
-  return text;
-}
 
 /// x0, x1, …
 std::vector<std::string> numbered(const char *letter, unsigned count) {
@@ -63,20 +59,27 @@ public:
     return columns;
   }
 
-  /// Whether everything is ordered when `sunk` memories are fetched column by column; those `beside` them by a loader
-  /// that does not pass this wait; and what else the task reads when the first columns are there or, if a loader passes
-  /// this wait at once (`waitsAtOnce`), after all waits.
+  /// Whether everything is ordered when `sunk` memories are fetched column by column, those `beside` them behind the
+  /// other waits, and what else the task reads when the first columns are there or, if a loader passes this wait at
+  /// once
+  /// (`waitsAtOnce`), behind all. The model is changed, so it is asked once.
   bool isOrdered(const std::vector<Columns> &sunk, const std::vector<unsigned> &beside, bool waitsAtOnce) {
     const unsigned own = tasks.calls.size();
     for (const Columns &columns : sunk)
       addColumns(columns);
+    // The call's waits: others, of this one what the first columns need, this one.
     Call &call = tasks.calls[k];
     std::rotate(call.waits.begin() + wait, call.waits.begin() + wait + 1, call.waits.end());
     call.waits.insert(std::prev(call.waits.end()), ofFirstColumn(call.waits.back(), sunk.front()));
+    const unsigned all = call.waits.size(), firstColumns = all - 1, others = all - 2;
     for (Access &access : call.accesses) {
       bool isSunk = llvm::any_of(sunk, [&](const Columns &c) { return (int)c.memory == access.memory; });
-      unsigned early = llvm::is_contained(beside, (unsigned)access.memory) ? 2 : 1;
-      access.afterWaits = call.waits.size() - (access.write || isSunk || waitsAtOnce ? 0 : early);
+      if (access.write || isSunk)
+        access.afterWaits = all;
+      else if (llvm::is_contained(beside, (unsigned)access.memory))
+        access.afterWaits = others;
+      else
+        access.afterWaits = waitsAtOnce ? all : firstColumns;
     }
     ProofLimits limits;
     Findings findings;
@@ -91,21 +94,23 @@ public:
     }
     return true;
   }
+  /// Whether a launch may have tasks of the call and of this one.
+  bool mayMeet(unsigned other) const {
+    return !tasks.calls[k]
+                .domain.params()
+                .intersect(tasks.calls[other].domain.params())
+                .intersect(tasks.context)
+                .is_empty();
+  }
 
 private:
-  std::string parameters() const {
-    std::vector<std::string> names;
-    for (auto &symbol : graph.signature.symbols)
-      names.push_back(symbol.name);
-    return "[" + join(names) + "] -> ";
-  }
   unsigned rankOf(const isl::set &set) const { return isl_set_dim(set.get(), isl_dim_set); }
   std::string element(unsigned memory) const {
-    return "M" + num(memory) + "[" + join(numbered("a", rankOf(tasks.memories[memory].shape))) + "]";
+    return "M" + num(memory) + "[" + joined(numbered("a", rankOf(tasks.memories[memory].shape))) + "]";
   }
   std::string columnOf(unsigned memory) const { return "a" + num(rankOf(tasks.memories[memory].shape) - 1); }
   std::string eventElement() const {
-    return "E" + num(event) + "[" + join(numbered("b", rankOf(tasks.events[event].shape))) + "]";
+    return "E" + num(event) + "[" + joined(numbered("b", rankOf(tasks.events[event].shape))) + "]";
   }
 
   isl::map readsOf(unsigned memory) const {
@@ -146,11 +151,10 @@ private:
   void addColumns(const Columns &columns) {
     isl::ctx ctx = tasks.ctx();
     const unsigned n = tasks.calls.size();
-    std::vector<std::string> coords = graph.coordList(k);
-    const std::string own = "C" + num(k) + "[" + join(coords) + "]";
+    std::vector<std::string> coords = coordinateTexts(graph, k);
     coords.push_back("column");
-    const std::string mine = "C" + num(n) + "[" + join(coords) + "]", begin = parameters() + "{ " + mine + " -> ";
-    isl::map whose = mapOf(ctx, begin + own + " }"), reads = readsOf(columns.memory);
+    const std::string begin = "{ C" + num(n) + "[" + joined(coords) + "] -> ";
+    isl::map whose = mapOf(ctx, begin + taskText(graph, k) + " }"), reads = readsOf(columns.memory);
     isl::map relation = whose.apply_range(reads).intersect(
         mapOf(ctx, begin + element(columns.memory) + " : " + columnOf(columns.memory) + " = column }"));
 
@@ -170,10 +174,11 @@ private:
     access.relation = relation;
     access.afterWaits = added.waits.size();
     added.accesses = {access};
+    // At the place of the task itself, in front of it: columns are 0 and more.
     added.order = timed(whose.apply_range(added.order).intersect_domain(added.domain), begin + "[-1 - column] }");
     for (auto [c, call] : llvm::enumerate(tasks.calls)) {
       std::vector<std::string> names = numbered("x", rankOf(call.domain));
-      call.order = timed(call.order, "{ C" + num(c) + "[" + join(names) + "] -> [0] }");
+      call.order = timed(call.order, "{ C" + num(c) + "[" + joined(names) + "] -> [0] }");
     }
     tasks.calls.push_back(std::move(added));
   }
@@ -208,7 +213,7 @@ bool liesAlongColumns(ir::CallOp call, const roles::RoleProduct::Operand &operan
 }
 
 std::optional<SunkWait> sink(const GraphCode &graph, unsigned k, const roles::TiledProduct &product, unsigned wait,
-                             unsigned dim) {
+                             unsigned dim, ArrayRef<unsigned> early) {
   const ir::Signature &s = graph.signature;
   FailureOr<Extraction> extracted = extractTaskGraph(s.graph);
   if (failed(extracted))
@@ -218,50 +223,61 @@ std::optional<SunkWait> sink(const GraphCode &graph, unsigned k, const roles::Ti
   if (tasks.calls[k].waits.size() != (size_t)llvm::range_size(call.getProtocol().getOps<ir::WaitOp>()))
     return std::nullopt; // some that the program does not spell out
   Model model(graph, k, wait, dim, tasks);
-  SunkWait sunk{wait, dim, 0};
+  if (llvm::any_of(early, [&](unsigned other) { return model.mayMeet(other); }))
+    return std::nullopt;
+
+  SunkWait sunk{wait, dim};
   std::vector<Columns> along;
   std::vector<unsigned> beside;
-  auto ask = [&](const roles::RoleProduct::Operand &operand, bool &isAlong, bool &waits) {
-    unsigned memory = s.memoryOf(call.getArgs()[*operand.argument()]);
-    if (!model.isWritten(memory) || !model.isFor(memory)) {
-      beside.push_back(memory);
-      return;
+  // What one loader fetches.
+  auto passingOf = [&](ArrayRef<roles::RoleProduct::Operand> operands) {
+    std::vector<Columns> mine;
+    std::vector<unsigned> others;
+    for (const roles::RoleProduct::Operand &operand : operands) {
+      unsigned memory = s.memoryOf(call.getArgs()[*operand.argument()]);
+      if (!model.isWritten(memory) || !model.isFor(memory)) {
+        others.push_back(memory);
+        continue;
+      }
+      std::optional<int64_t> columns;
+      if (liesAlongColumns(call, operand))
+        columns = model.columnsOfElement(memory);
+      if (!columns)
+        return SunkWait::all;
+      mine.push_back({memory, *columns});
     }
-    std::optional<int64_t> columns;
-    if (liesAlongColumns(call, operand))
-      columns = model.columnsOfElement(memory);
-    if (!columns) {
-      waits = true;
-      return;
-    }
-    isAlong = true;
-    along.push_back({memory});
-    sunk.columns = sunk.columns ? std::min(sunk.columns, *columns) : *columns;
+    along.insert(along.end(), mine.begin(), mine.end());
+    beside.insert(beside.end(), others.begin(), others.end());
+    return mine.empty() ? SunkWait::others : SunkWait::along;
   };
-  ask(product.rows, sunk.byRows, sunk.rowsWait);
-  for (const roles::RoleProduct::Operand &weight : product.weights)
-    ask(weight, sunk.byWeights, sunk.weightsWait);
-  sunk.byWeights &= !sunk.weightsWait; // one loader has them all
-  if (!sunk.byRows && !sunk.byWeights)
+  sunk.rows = passingOf(product.rows);
+  sunk.weights = passingOf(product.weights);
+  if (along.empty())
     return std::nullopt;
+  sunk.columns = along.front().perElement;
+  for (const Columns &columns : along)
+    sunk.columns = std::min(sunk.columns, columns.perElement);
   for (Columns &columns : along)
     columns.perElement = sunk.columns;
-  if (!model.isOrdered(along, beside, sunk.rowsWait || sunk.weightsWait))
+  if (!model.isOrdered(along, beside, sunk.rows == SunkWait::all || sunk.weights == SunkWait::all))
     return std::nullopt;
   return sunk;
 }
 
 } // namespace
 
-std::optional<SunkWait> findSunkWait(const GraphCode &graph, unsigned call, const roles::TiledProduct &product) {
+std::optional<SunkWait> findSunkWait(const GraphCode &graph, unsigned call, const roles::TiledProduct &product,
+                                     ArrayRef<unsigned> early) {
   ir::CallOp op = graph.signature.calls[call];
+  if (op.isRagged() || readsTables(op))
+    return std::nullopt;
   for (auto [i, wait] : llvm::enumerate(op.getProtocol().getOps<ir::WaitOp>())) {
     auto event = wait.getEvent().getDefiningOp<ir::EventOp>();
     if (event.getTable() || llvm::count(wait.getIsRange(), true) != 1)
       continue;
     unsigned dim = llvm::find(wait.getIsRange(), true) - wait.getIsRange().begin();
     try {
-      if (auto sunk = sink(graph, call, product, i, dim))
+      if (auto sunk = sink(graph, call, product, i, dim, early))
         return sunk;
     } catch (const isl::exception &) { // not decided, so not done
     }

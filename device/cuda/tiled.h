@@ -246,7 +246,8 @@ template <bool Dynamic, class Waits> struct WaitsAlong {
   /// Before columns up to `end` are fetched, or the last ones.
   __device__ __forceinline__ void pass(std::int64_t end, bool is_last) {
     if constexpr (!Dynamic) {
-      const std::int64_t to = is_last ? INT64_MAX : ceildiv(end, columns);
+      // Columns may begin outside: what compute reads beside the first stage counts on the first element.
+      const std::int64_t to = is_last ? INT64_MAX : ceildiv(most(end, 1), columns);
       if (to <= passed || !goes_on)
         return;
       WaitingAhead ahead{w, task.call, task.index};
@@ -389,11 +390,11 @@ __device__ __forceinline__ void move_up(float (&sums)[Pieces][Sums]) {
 /// room for `room` rows of a tile, and `fetched` are in them. A stage is given back when its products are over: of
 /// large tiles, whose arithmetic takes longer than their copies, when the next one's have been issued; of others at
 /// once, since waiting for the next would keep a part of the ring from being filled. `begin()` is called when the first
-/// products have been issued: the task's waits are passed then. Where the second group has no rows (`is_alone` is the
-/// first one), it sees the first stage and no other, and the first one gives the others back for both. It never looks
-/// at a barrier too late, since no slot comes round before it has given its first stage back, nor too early, since it
-/// meets the first group, which has seen all stages, before its next task; where a launch is aborted, it looks at none
-/// any more.
+/// products have been issued: the task's waits are passed then, but for those that a loader passes along K. Where the
+/// second group has no rows (`is_alone` is the first one), it sees the first stage and no other, and the first one
+/// gives the others back for both. It never looks at a barrier too late, since no slot comes round before it has given
+/// its first stage back, nor too early, since it meets the first group, which has seen all stages, before its next
+/// task; where a launch is aborted, it looks at none any more.
 ///
 /// The chunks of a stage are no loop of the kernel, and there is one loop over stages for all numbers of rows: ptxas
 /// lets products wait for each other, in all of the kernel, where it cannot see all that are in flight.

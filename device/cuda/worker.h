@@ -447,7 +447,8 @@ public:
   /// A tile's place in shared memory.
   template <class T> __device__ T *tile(int offset) const { return reinterpret_cast<T *>(tiles + offset); }
 
-  /// By the thread that leads: before the task's waits, after them, and after its notifies.
+  /// By the thread that leads: before the task's waits, after them (but for those that a loader passes along K, which
+  /// the trace has as a part of the task), and after its notifies.
   __device__ void begin() {
     Task &task = block->tasks[tasks.at.slot];
     if (traced())

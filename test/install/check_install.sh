@@ -33,7 +33,8 @@ rm -rf "$scratch/row_sum.evt" "$scratch/installed" "$scratch/moved"
 cmake --install "$build" --component tools --prefix "$scratch/installed" --strip >>"$scratch/install.log"
 mv "$scratch/installed" "$scratch/moved"
 evt=$scratch/moved/bin/evt source=$scratch/moved/share/evt/examples/row_sum/row_sum.mlir
-needed=$(readelf -d "$evt" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libm|libstdc\+\+|libgcc_s|ld-linux-.*)\.so' || true)
+readelf -d "$evt" >"$scratch/dynamic"
+needed=$(<"$scratch/dynamic" sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libm|libstdc\+\+|libgcc_s|ld-linux-.*)\.so' || true)
 [ -z "$needed" ] || fail "an installed evt needs $needed"
 "$evt" compile "$source" -o "$scratch/row_sum.evt"
 run "$scratch/row_sum.evt"

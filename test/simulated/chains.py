@@ -31,9 +31,10 @@ def draw(generator):
     feed_forward = 256 * generator.randint(1, 12 if is_deep else 40)
     vocabulary = 8 * generator.randint(1, 60)
     tokens = [generator.randint(1, 8), generator.choice((9, 17, 64, 65, 129, generator.randint(9, 140)))]
+    layers = [generator.choice((0, 1, 2, 3)), generator.choice((1, 1, 2))]
     return Draw((hidden, qkv, feed_forward, vocabulary), generator.randint(1, 5),
-                [(n, generator.choice((0, 1, 1, 2, 3)) if hidden < 6400 else 1, generator.randint(1, 9), generator.randint(1, 10**6))
-                 for n in tokens])
+                [(n, l if hidden < 6400 else 1, generator.randint(1, 9), generator.randint(1, 10**6))
+                 for n, l in zip(tokens, layers)])
 
 
 def problem_of(simulator, drawn, folder):
@@ -44,6 +45,9 @@ def problem_of(simulator, drawn, folder):
     code, text = simulator.compile(source, artifact)
     if code:
         return f"does not compile\n{text.rstrip()}"
+    _, shown = simulator.run([simulator.evt, "show", "--target", "cuda", "--stage", "roles", source])
+    if ("-> (l, t, 0 to " in source.read_text()) != ("events    wide_activated" in shown):
+        return f"its down projection does not wait part by part\n{shown.rstrip()}"
     reference = example.load_reference(ROOT / "examples" / "decode_chain")
     reference.HIDDEN, reference.QKV, reference.FEED, reference.VOCABULARY = drawn.dims
     for tokens, layers, blocks, seed in drawn.shapes:

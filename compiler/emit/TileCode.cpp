@@ -1,5 +1,4 @@
-#include "AttentionCode.h"
-
+#include "DeviceSlices.h"
 #include "FeedCode.h"
 #include "ScalarCode.h"
 
@@ -19,10 +18,10 @@ namespace {
 
 std::string num(int64_t n) { return std::to_string(n); }
 
-class TileCode : private AttentionCode {
+class TileCode : private DeviceSlices {
 public:
   TileCode(ir::DeviceOp device, Target target, llvm::function_ref<bool(unsigned)> isImmutable, bool feedsStages)
-      : AttentionCode(device, target, feedsStages), isImmutable(isImmutable) {}
+      : DeviceSlices(device, target, isImmutable, feedsStages) {}
 
   DeviceCode emit() {
     std::string name = device.getSymName().str(), params = parameters();
@@ -55,47 +54,8 @@ public:
     return finished();
   }
 
-  /// CPU: what all roles but the last read, told to the observer. Empty after a diagnostic.
-  std::string emitReports() {
-    auto roles = llvm::to_vector(device.getBody().front().getOps<ir::RoleOp>());
-    llvm::SmallPtrSet<Operation *, 32> places; // what says where they read
-    for (ir::RoleOp role : ArrayRef(roles).drop_back())
-      role.walk([&](Operation *op) {
-        if (isa<ir::LoadOp, ir::ReadOp, scf::ForOp>(op))
-          for (Value operand : op->getOperands())
-            addPlace(operand, places);
-      });
-    out.line("[[gnu::cold]] EVT_FN void report_", device.getSymName().str(), "(", parameters(), ") {");
-    reportBlock(device.getBody().front(), places);
-    for (ir::RoleOp role : ArrayRef(roles).drop_back())
-      reportBlock(role.getBody().front(), places);
-    out.line("}");
-    if (failed)
-      device.emitOpError("has a role that reads where an observer cannot be told of");
-    return failed ? "" : out.take();
-  }
-
-  /// CUDA: `feed_NAME`, the loaders' side of a function that attends; empty if there is none.
-  std::string emitFeed() {
-    if (feedsStages) {
-      auto slice = partsSlice(device, isImmutable);
-      out.line("EVT_FN evt::Feed feed_", device.getSymName().str(), "(", parameters(), ") {");
-      for (Operation *op : *slice)
-        if (auto parts = dyn_cast<ir::AttendPartsOp>(op))
-          out.line("if (!evt::tile::may_feed<", parts.getPageSlots(), ">(", name(parts.getPages()), ")) return {};");
-      feedBlock(device.getBody().front(), *slice);
-      out.line("}");
-      return out.take();
-    }
-    auto slice = feedSlice(device);
-    if (!slice)
-      return "";
-    out.line("template <class Waits> EVT_FN void feed_", device.getSymName().str(),
-             "(evt::TileRing &ring, evt::TileLoader part, Waits &waits, ", parameters(), ") {");
-    feedBlock(device.getBody().front(), *slice);
-    out.line("}");
-    return out.take();
-  }
+  using DeviceSlices::emitFeed;
+  using DeviceSlices::emitReports;
 
 private:
   /// What was emitted, if there is room for its tiles.
@@ -108,67 +68,6 @@ private:
       failed = true;
     }
     return failed ? DeviceCode{} : DeviceCode{out.take(), mostBytes};
-  }
-
-  std::string parameters() {
-    std::string params = "evt::Worker &w";
-    for (auto [i, arg] : llvm::enumerate(device.getBody().getArguments())) {
-      std::string n = "a" + num(i);
-      names[arg] = n;
-      if (auto m = dyn_cast<MemRefType>(arg.getType()))
-        params += ", const evt::Memory<" + cppType(m.getElementType()) + ", " + num(m.getRank()) + "> &" + n;
-      else
-        params += ", int64_t " + n;
-    }
-    return params;
-  }
-
-  /// A scalar and what it is computed from.
-  static void addPlace(Value v, llvm::SmallPtrSetImpl<Operation *> &places) {
-    Operation *op = v.getDefiningOp();
-    if (!op || isa<ShapedType>(v.getType()) || !places.insert(op).second)
-      return;
-    for (Value operand : op->getOperands())
-      addPlace(operand, places);
-  }
-
-  /// Loops, loads as declared reads, and what says where they are.
-  void reportBlock(Block &block, const llvm::SmallPtrSetImpl<Operation *> &places) {
-    for (Operation &op : block)
-      if (auto load = dyn_cast<ir::LoadOp>(op)) {
-        emitDeclared(load, "false");
-      } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
-        openLoop(loop);
-        reportBlock(*loop.getBody(), places);
-        out.line("}");
-      } else if (isa<ir::ReadOp>(op) || (places.contains(&op) && !isa<arith::ConstantOp>(op))) {
-        emitScalar(&op);
-      }
-  }
-
-  void feedBlock(Block &block, const llvm::SetVector<Operation *> &slice) {
-    for (Operation &op : block) {
-      if (auto c = dyn_cast<arith::ConstantOp>(op); c && !isa<RankedTensorType>(c.getType()))
-        emitConstant(c);
-      else if (!slice.contains(&op))
-        continue;
-      else if (auto loop = dyn_cast<scf::ForOp>(op)) {
-        openLoop(loop);
-        feedBlock(*loop.getBody(), slice);
-        out.line("}");
-      } else if (auto attend = dyn_cast<ir::AttendOp>(op)) {
-        auto q = cast<RankedTensorType>(attend.getQuery().getType());
-        out.line("evt::tile::feed_attention<", attend.getRows(), ", ", q.getDimSize(1), ", ", attend.getPageSlots(),
-                 ", ", attend.getHeads(), ", Kernel::layout.tile_stages()>(ring, part, waits, ", cacheOf(attend), ", ",
-                 attend.getSettled() ? name(attend.getSettled()) : "0", ");");
-      } else if (auto parts = dyn_cast<ir::AttendPartsOp>(op)) {
-        out.line("return evt::tile::part_feed", feedShape(parts), "(", name(parts.getKeys()), ", ", cacheRowOf(parts),
-                 ", ", name(parts.getBegin()), ", ", name(parts.getEnd()), ", ", name(parts.getPart()), ", ",
-                 name(parts.getM()), ");");
-      } else {
-        emitScalar(&op);
-      }
-    }
   }
 
   std::string comment() {
@@ -198,12 +97,6 @@ private:
     for (unsigned i = 0; i < device.getBody().getNumArguments(); ++i)
       args += ", a" + num(i);
     out.line("::", device.getForeignFunction()->str(), "(w", args, ");");
-  }
-
-  template <class DeclaredOp> void emitDeclared(DeclaredOp op, const char *write) {
-    out.line("evt::", op.getTable() ? "report_through" : "report_box", "<", sizes(op.getSizes()), ">(w, ",
-             name(op.getMemory()), ", ", write, ", {", list(op.getOffsets(), "0"), "}",
-             op.getTable() ? ", " + name(op.getTable()) : "", rowsOf(op), ");");
   }
 
   //===-- operations --------------------------------------------------------------------------------------------===//
@@ -348,56 +241,6 @@ private:
     buffers[op.getResult()] = b;
   }
 
-  void emitScalar(Operation *op) {
-    std::string n = fresh("v"), expression;
-    if (auto r = dyn_cast<ir::ReadOp>(op)) {
-      expression = "evt::read_table(w, " + name(r.getTable()) + ", {" + list(r.getIndices(), "0") + "})";
-    } else if (auto t = dyn_cast<ir::ShortTokensOp>(op)) {
-      expression = "evt::tile::short_tokens<" + num(t.getCount()) + ", " + num(t.getEnough()) + ">(w, " +
-                   name(t.getRequests()) + ", " + name(t.getPositions()) + ", " + name(t.getToken()) + ")";
-    } else if (auto v = dyn_cast<ir::ValidOp>(op)) {
-      expression = "evt::valid(" + name(v.getOffset()) + ", " + num(v.getSize()) + ", " + name(v.getMemory()) +
-                   ".dims[" + num(v.getDim()) + "])";
-    } else if (auto d = dyn_cast<memref::DimOp>(op)) {
-      expression = name(d.getSource()) + ".dims[" + name(d.getIndex()) + "]";
-    } else if (auto x = dyn_cast<tensor::ExtractOp>(op)) {
-      SmallVector<std::string> index;
-      for (Value i : x.getIndices())
-        index.push_back(name(i));
-      buffer(x.getTensor());
-      expression = element(x.getTensor(), index);
-    } else {
-      SmallVector<std::string> operands;
-      for (Value o : op->getOperands())
-        operands.push_back(name(o));
-      auto e = indexExpression(op, operands);
-      if (!e)
-        return refuseUnsupported(op);
-      expression = *e;
-    }
-    out.line("const ", cppType(op->getResult(0).getType()), " ", n, " = ", expression, ";");
-    names[op->getResult(0)] = n;
-  }
-
-  std::string list(ValueRange values, const char *ifEmpty) {
-    std::string s;
-    for (Value v : values)
-      s += (s.empty() ? "" : ", ") + name(v);
-    return s.empty() ? ifEmpty : s;
-  }
-
-  static std::string sizes(ArrayRef<int64_t> sizes) {
-    std::string s;
-    for (int64_t n : sizes)
-      s += (s.empty() ? "" : ", ") + num(n);
-    return s;
-  }
-
-  /// The dimension that goes through a table, where it is not the first.
-  template <class AccessOp> static std::string rowsOf(AccessOp op) {
-    return op.getTableDim() ? ", evt::RowDim<" + num(op.getTableDim()) + ">{}" : "";
-  }
-
   void emitLoad(ir::LoadOp op) {
     RankedTensorType t = tileType(op.getTile());
     std::string b = newBuffer(t), fill = cppFloat(op.getFill().convertToDouble(), t.getElementType());
@@ -533,11 +376,6 @@ private:
     buffers[op.getResult()] = b;
   }
 
-  void openLoop(scf::ForOp op) {
-    std::string iv = names[op.getInductionVar()] = fresh("k");
-    out.line("for (int64_t ", iv, " = ", name(op.getLowerBound()), "; ", iv, " < ", name(op.getUpperBound()), "; ", iv,
-             " += ", name(op.getStep()), ") {");
-  }
   void emitFor(scf::ForOp op) {
     SmallVector<std::string> state;
     for (auto [init, arg] : llvm::zip(op.getInitArgs(), op.getRegionIterArgs())) {
@@ -590,8 +428,6 @@ private:
     for (auto [i, r] : llvm::enumerate(op.getResults()))
       (isa<RankedTensorType>(r.getType()) ? buffers[r] : names[r]) = state[i];
   }
-
-  llvm::function_ref<bool(unsigned)> isImmutable;
 };
 
 } // namespace

@@ -60,9 +60,8 @@ public:
   }
 
   /// Whether everything is ordered when `sunk` memories are fetched column by column, those `beside` them behind the
-  /// other waits, and what else the task reads when the first columns are there or, if a loader passes this wait at
-  /// once
-  /// (`waitsAtOnce`), behind all. The model is changed, so it is asked once.
+  /// other waits, and what else the task reads when the first columns are there; behind all waits, if a loader passes
+  /// this one at once (`waitsAtOnce`). The model is changed, so it is asked once.
   bool isOrdered(const std::vector<Columns> &sunk, const std::vector<unsigned> &beside, bool waitsAtOnce) {
     const unsigned own = tasks.calls.size();
     for (const Columns &columns : sunk)

@@ -164,7 +164,7 @@ private:
       for (auto [c, coordinate] : llvm::enumerate(borrowed.at))
         at.push_back(coordinate == EarlyRows::every ? "b" + num(c) + "'" : coordinateText(coordinate));
       isl::map whose = mapOf(tasks.ctx(), parameters() + "{ " + taskOf(k) + " -> C" + num(borrowed.call) + "[" +
-                                              joined(at) + "] : " + found + " >= 0 }");
+                                              llvm::join(at, ", ") + "] : " + found + " >= 0 }");
       for (EventUse use : waits[borrowed.call]) {
         use.relation = whose.intersect_domain(call.domain).apply_range(use.relation);
         call.waits.push_back(use);

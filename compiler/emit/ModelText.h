@@ -6,14 +6,9 @@
 
 #include "GraphCode.h"
 
-namespace evt::emit {
+#include "llvm/ADT/StringExtras.h"
 
-inline std::string joined(const std::vector<std::string> &list) {
-  std::string text;
-  for (const std::string &s : list)
-    text += (text.empty() ? "" : ", ") + s;
-  return text;
-}
+namespace evt::emit {
 
 /// `c0` or `l1` as a coordinate of a task; a number is itself.
 inline std::string coordinateText(const std::string &name) {
@@ -30,7 +25,7 @@ inline std::vector<std::string> coordinateTexts(const GraphCode &graph, unsigned
 
 /// `C2[l0', c0', c1']`
 inline std::string taskText(const GraphCode &graph, unsigned call) {
-  return "C" + std::to_string(call) + "[" + joined(coordinateTexts(graph, call)) + "]";
+  return "C" + std::to_string(call) + "[" + llvm::join(coordinateTexts(graph, call), ", ") + "]";
 }
 
 /// `[tokens, layers] -> `, where symbols are named.
@@ -38,7 +33,7 @@ inline std::string symbolsText(const GraphCode &graph) {
   std::vector<std::string> names;
   for (auto &symbol : graph.signature.symbols)
     names.push_back(symbol.name);
-  return "[" + joined(names) + "] -> ";
+  return "[" + llvm::join(names, ", ") + "] -> ";
 }
 
 } // namespace evt::emit

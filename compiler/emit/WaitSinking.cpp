@@ -105,11 +105,11 @@ public:
 private:
   unsigned rankOf(const isl::set &set) const { return isl_set_dim(set.get(), isl_dim_set); }
   std::string element(unsigned memory) const {
-    return "M" + num(memory) + "[" + joined(numbered("a", rankOf(tasks.memories[memory].shape))) + "]";
+    return "M" + num(memory) + "[" + llvm::join(numbered("a", rankOf(tasks.memories[memory].shape)), ", ") + "]";
   }
   std::string columnOf(unsigned memory) const { return "a" + num(rankOf(tasks.memories[memory].shape) - 1); }
   std::string eventElement() const {
-    return "E" + num(event) + "[" + joined(numbered("b", rankOf(tasks.events[event].shape))) + "]";
+    return "E" + num(event) + "[" + llvm::join(numbered("b", rankOf(tasks.events[event].shape)), ", ") + "]";
   }
 
   isl::map readsOf(unsigned memory) const {
@@ -152,7 +152,7 @@ private:
     const unsigned n = tasks.calls.size();
     std::vector<std::string> coords = coordinateTexts(graph, k);
     coords.push_back("column");
-    const std::string begin = "{ C" + num(n) + "[" + joined(coords) + "] -> ";
+    const std::string begin = "{ C" + num(n) + "[" + llvm::join(coords, ", ") + "] -> ";
     isl::map whose = mapOf(ctx, begin + taskText(graph, k) + " }"), reads = readsOf(columns.memory);
     isl::map relation = whose.apply_range(reads).intersect(
         mapOf(ctx, begin + element(columns.memory) + " : " + columnOf(columns.memory) + " = column }"));
@@ -177,7 +177,7 @@ private:
     added.order = timed(whose.apply_range(added.order).intersect_domain(added.domain), begin + "[-1 - column] }");
     for (auto [c, call] : llvm::enumerate(tasks.calls)) {
       std::vector<std::string> names = numbered("x", rankOf(call.domain));
-      call.order = timed(call.order, "{ C" + num(c) + "[" + joined(names) + "] -> [0] }");
+      call.order = timed(call.order, "{ C" + num(c) + "[" + llvm::join(names, ", ") + "] -> [0] }");
     }
     tasks.calls.push_back(std::move(added));
   }

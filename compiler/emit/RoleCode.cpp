@@ -19,7 +19,7 @@ void emitCudaRoles(const GraphCode &graph, const StreamPlan &streams, const std:
   out.line("struct Kernel {");
   out.line("static constexpr bool dynamic = Code::dynamic;");
   out.line("static constexpr int collected = ", collected, ", row_pieces = ", streams.rowPieces(),
-           ", wait_parts = ", streams.early.waitParts(), ";");
+           ", least_row_pieces = ", streams.leastRowPieces(), ", wait_parts = ", streams.early.waitParts(), ";");
   out.line("static constexpr evt::SharedLayout layout", layout, ";");
   std::vector<bool> told = toldCalls(graph, streams);
   out.line("static constexpr bool tells = ",

@@ -78,6 +78,7 @@ struct StreamPlan {
   int64_t taskBytes(const GraphCode &graph) const;
   int64_t fragments() const; // of the largest product
   int64_t rowPieces() const; // of the deepest product
+  int64_t leastRowPieces() const;
   bool tiles() const;
   int64_t tileStageBytes() const; // the largest
 

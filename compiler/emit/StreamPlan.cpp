@@ -316,6 +316,13 @@ int64_t StreamPlan::rowPieces() const {
   return n;
 }
 
+int64_t StreamPlan::leastRowPieces() const {
+  int64_t n = rowPieces();
+  for (const Call &c : calls)
+    n = c.product ? std::min(n, c.product->pieces()) : n;
+  return n;
+}
+
 bool StreamPlan::tiles() const {
   return llvm::any_of(calls, [](const Call &c) { return c.form == TaskForm::tiled; });
 }

@@ -13,6 +13,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 
 #include <chrono>
@@ -83,7 +84,7 @@ int64_t sharedBytesOf(const nlohmann::ordered_json &cuda, StringRef kernel) {
 }
 
 /// Why the kernels do not fit, or an empty string. Notes what they need in the manifest.
-std::string checkBudgets(ArrayRef<KernelResources> kernels, nlohmann::ordered_json &manifest, std::string &warning) {
+std::string checkBudgets(ArrayRef<KernelResources> kernels, nlohmann::ordered_json &manifest) {
   for (const KernelResources &k : kernels) {
     int64_t tiles = sharedBytesOf(manifest["cuda"], k.kernel);
     manifest["cuda"]["resources"][k.kernel] = {{"registers", k.registers},
@@ -94,21 +95,34 @@ std::string checkBudgets(ArrayRef<KernelResources> kernels, nlohmann::ordered_js
       return "needs " + std::to_string(tiles + k.sharedBytes) + " bytes of shared memory a block (" +
              std::to_string(tiles) + " for tiles and rings, " + std::to_string(k.sharedBytes) +
              " of its own), an SM has " + std::to_string(sharedBytesOfBlock) + ": use smaller tiles";
-    if (k.ignoresRoles)
-      warning = "the assembler gives all roles of a block as many registers, those that multiply too few: this is a "
-                "defect of the compiler, please report the program";
-    if (k.multipliesOneByOne)
-      warning = "the assembler lets products of tiles wait for each other in " + k.kernel +
-                ": this is a defect of the compiler, please report the program";
-    if (k.spilledBytes > spillWorthAWord && warning.empty())
-      warning = k.kernel + " keeps " + std::to_string(k.spilledBytes) +
-                " bytes a thread in memory that do not fit in registers: smaller tiles would be faster";
   }
   return "";
 }
 
+/// Why kernels that fit are slower than they should be.
+std::vector<std::string> slownessOf(ArrayRef<KernelResources> kernels) {
+  const std::string isDefect = ": this is a defect of the compiler, please report the program";
+  std::vector<std::string> reasons, one, spilling;
+  if (llvm::any_of(kernels, [](const KernelResources &k) { return k.ignoresRoles; }))
+    reasons.push_back("the assembler gives all roles of a block as many registers, those that multiply too few" +
+                      isDefect);
+  for (const KernelResources &k : kernels) {
+    if (k.multipliesOneByOne)
+      one.push_back(k.kernel);
+    if (k.spilledBytes > spillWorthAWord)
+      spilling.push_back(k.kernel + " keeps " + std::to_string(k.spilledBytes));
+  }
+  if (!one.empty())
+    reasons.push_back("the assembler lets products of tiles wait for each other in " + llvm::join(one, ", ") +
+                      isDefect);
+  if (!spilling.empty())
+    reasons.push_back(llvm::join(spilling, ", ") +
+                      " bytes a thread in memory that do not fit in registers: smaller tiles would be faster");
+  return reasons;
+}
+
 std::string buildCuda(const Options &options, const std::string &folder, nlohmann::ordered_json &manifest,
-                      std::vector<std::string> &made, std::string &refusal, std::string &warning) {
+                      std::vector<std::string> &made, std::string &refusal, std::vector<std::string> &warnings) {
   HostCompiler host = options.host;
   host.march = ""; // the library that explains a stall runs wherever the GPU is
   host.optimization = "-O1";
@@ -132,6 +146,7 @@ std::string buildCuda(const Options &options, const std::string &folder, nlohman
                         {}});
   }
   std::string failure;
+  std::vector<KernelResources> kernels;
   {
     std::vector<std::thread> compilers;
     for (Cubin &cubin : cubins)
@@ -150,8 +165,9 @@ std::string buildCuda(const Options &options, const std::string &folder, nlohman
     if (!failure.empty())
       continue;
     failure = cubin.failure;
+    kernels.insert(kernels.end(), cubin.resources.begin(), cubin.resources.end());
     if (failure.empty())
-      failure = refusal = checkBudgets(cubin.resources, manifest, warning);
+      failure = refusal = checkBudgets(cubin.resources, manifest);
     else if (StringRef(failure).contains("Register allocation failed"))
       refusal = "needs more registers than its threads can have: use smaller tiles";
   }
@@ -160,6 +176,7 @@ std::string buildCuda(const Options &options, const std::string &folder, nlohman
     manifest["cuda"]["cubins"].push_back(names.size() == 1
                                              ? nlohmann::ordered_json{{"arch", architecture}, {"file", names[0]}}
                                              : nlohmann::ordered_json{{"arch", architecture}, {"files", names}});
+  warnings = slownessOf(kernels);
   return failure;
 }
 
@@ -298,7 +315,8 @@ LogicalResult compile(Program &program, const Options &options, const std::strin
     llvm::raw_string_ostream os(ir);
     program.module->print(os);
     bool cuda = options.target == emit::Target::cuda;
-    std::string refusal, warning;
+    std::string refusal;
+    std::vector<std::string> warnings;
     ArtifactContents contents;
     contents.manifest = program.manifest;
     contents.texts.emplace_back(cuda ? "kernel.cu" : "kernel.cpp", program.source);
@@ -307,12 +325,12 @@ LogicalResult compile(Program &program, const Options &options, const std::strin
     contents.texts.emplace_back("program.mlir", ir);
     contents.texts.insert(contents.texts.end(), program.foreign.begin(), program.foreign.end());
     contents.build = [&](const std::string &folder, nlohmann::ordered_json &manifest, std::vector<std::string> &made) {
-      return cuda ? buildCuda(options, folder, manifest, made, refusal, warning)
+      return cuda ? buildCuda(options, folder, manifest, made, refusal, warnings)
                   : buildCpu(options, folder, manifest, made);
     };
     std::string error = writeArtifact(contents, directory);
     ir::GraphOp graph = program.graph;
-    if (!warning.empty())
+    for (const std::string &warning : warnings)
       graph.emitWarning(warning);
     if (error.empty())
       return success();

@@ -90,7 +90,7 @@ template <int Slots> struct StreamState<0, Slots> {};
 ///   Kernel::tile_stage_bytes(program)         what the largest stage of a product of tiles takes in this launch
 ///   Kernel::tell(worker, program, task)       by a thread, if Kernel::tells: notifies for tasks that leave that to it
 ///   Kernel::ends_short                        whether the last stage of a task that streams may have fewer bytes
-///   Kernel::layout, ::row_pieces, ::collected, ::wait_parts how much of everything there is
+///   Kernel::layout, ::row_pieces, ::least_row_pieces, ::collected, ::wait_parts how much of everything there is
 template <class Kernel, class Program, class Launch> struct Block {
   static constexpr SharedLayout layout = Kernel::layout;
   static constexpr bool streams = layout.slots > 0, multiplies = layout.tile_slots > 0;
@@ -288,6 +288,7 @@ template <class Kernel, class Program, class Launch> struct Block {
 
   /// The waits of a task that streams, then its rows. False when the launch was aborted.
   __device__ __forceinline__ bool open(Task &task, uint4 (&rows)[Kernel::row_pieces ? Kernel::row_pieces : 1]) const {
+    forget_rows<Kernel::least_row_pieces>(rows);
     bool stop = false;
     const int part = ptx::thread() / 32;
     if (w.leads())

@@ -153,18 +153,18 @@ struct Reading {
   std::uint32_t flip;
   std::uint32_t missing = ~0u; // pieces of rows, a bit each
   bool there = true;
-  static constexpr int pieces_together = 4; // are there or missing: it takes few instructions to tell
+  static constexpr int pieces_together =
+      4; // are there or missing: it takes few instructions to tell; the last ones, less
 
   /// Those of a row's pieces that are missing; the first of them is number `at` of all.
   template <class T, int Count>
   __device__ __forceinline__ void pieces(const Row<T> &row, uint4 *rows, int at, const int (&column)[Count]) {
     static_assert(Count <= 32);
-    constexpr int group = Count % pieces_together == 0 ? pieces_together : 1;
     const T *start = row.data + column[0]; // columns differ by constants, so addresses do, too
     if (row.has_all(column)) {
 #pragma unroll
       for (int i = 0; i < Count; ++i)
-        load(rows[at + i], start + (column[i] - column[0]), missing >> (at + i - i % group) & 1);
+        load(rows[at + i], start + (column[i] - column[0]), missing >> (at + i - i % pieces_together) & 1);
       return;
     }
 #pragma unroll
@@ -184,17 +184,18 @@ struct Reading {
   }
   /// What was there stays.
   template <int Count> __device__ __forceinline__ void look(const uint4 *pieces) {
-    constexpr int group = Count % pieces_together == 0 ? pieces_together : 1;
     std::uint32_t now = 0;
 #pragma unroll
-    for (int i = 0; i < Count; i += group) {
-      std::uint32_t words[4 * group];
+    for (int i = 0; i < Count; i += pieces_together) {
+      const int group = Count - i < pieces_together ? Count - i : pieces_together;
+      std::uint32_t words[4 * pieces_together];
 #pragma unroll
-      for (int n = 0; n < group; ++n) {
-        words[4 * n] = pieces[i + n].x;
-        words[4 * n + 1] = pieces[i + n].y;
-        words[4 * n + 2] = pieces[i + n].z;
-        words[4 * n + 3] = pieces[i + n].w;
+      for (int n = 0; n < pieces_together; ++n) {
+        const uint4 &piece = pieces[n < group ? i + n : i];
+        words[4 * n] = piece.x;
+        words[4 * n + 1] = piece.y;
+        words[4 * n + 2] = piece.z;
+        words[4 * n + 3] = piece.w;
       }
       now |= is_missing(words) ? ((1u << group) - 1) << i : 0;
     }
@@ -212,6 +213,14 @@ template <int Count> __device__ __forceinline__ void arrange_rows(uint4 (&rows)[
     piece.w ^= flip;
     ptx::swap_flipped(piece.y, piece.z, flip);
   }
+}
+
+/// Pieces from number `From` on, which not all products have, are no longer wanted. What deeper rows left in them would
+/// stay in registers while shallower ones are read, and what then does not fit is in memory for deep rows, too.
+template <int From, int Count> __device__ __forceinline__ void forget_rows(uint4 (&rows)[Count]) {
+#pragma unroll
+  for (int i = From; i < Count; ++i)
+    rows[i] = {};
 }
 
 /// A memory as readers of a generation see it: a place has its layout. There is none before the first generation.

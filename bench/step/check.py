@@ -1,5 +1,7 @@
 """Compares a step's logits with those of transformers, and its bits among each other."""
 
+import itertools
+import json
 import random
 
 import torch
@@ -7,14 +9,15 @@ import torch
 from reference import Expected
 from steps import Steps, pages_for
 
-FEW = 8                 # tokens of a launch, up to which bits do not depend on the batch
 OWN = 1, 65, 700, 3000  # positions of the requests whose bits are compared
 
 
-def way_of(model, tokens):
-    """Of a launch; all of a way give a request the same bits. With many tokens two heads share a task (models/graph/StepSizes.h)."""
-    alone = max(128 // model.kv, FEW) if model.kv % 2 == 0 else 1024
-    return "few" if tokens <= FEW else "many" if tokens <= alone else "pairs"
+def way_of(program, tokens):
+    """Of a launch of so many: the numbers of tokens whose launches all give a request the same bits, by the manifest."""
+    symbols = json.loads((program.directory / "manifest.json").read_text())["symbols"]
+    borders = next(s.get("borders", []) for s in symbols if s["name"] == "tokens")
+    first = max((b + 1 for b in borders if b < tokens), default=1)
+    return f"{first} to {min(b for b in borders if b >= tokens)}" if tokens <= max(borders, default=0) else f"{first} and more"
 
 
 def random_tokens(model, lengths, seed):
@@ -74,11 +77,12 @@ def check(model, program, lengths, last, schedules, seed):
                 if not group:
                     continue
                 found = steps.run([token(r) for r in group], schedule)
-                way = way_of(model, len(group))
+                way = way_of(program, len(group))
                 for row, r in enumerate(group):
                     judged(f"{len(group)} at once", found, row, r, i, way, way)
             for r in live[:3]:
-                judged("alone", steps.run([token(r)], schedule), 0, r, i, "few", "few")
+                way = way_of(program, 1)
+                judged("alone", steps.run([token(r)], schedule), 0, r, i, way, way)
         # Chunks of the long prompts beside new tokens of the others: runs of any length from anywhere in a page.
         long = [r for r, p in enumerate(prompts) if len(p) >= 300]
         others = [r for r, p in enumerate(prompts) if r not in long and len(p) > last]
@@ -118,17 +122,21 @@ def bits(model, program, sizes, schedules, seed):
         pages = [steps.take(n) for n in lengths]
         steps.take_prompts([(tokens[:-1], 0, where) for tokens, where in zip(sequences, pages)], schedule)
         token = lambda r: (sequences[r][-1:], lengths[r] - 1, pages[r])
-        for r, length in enumerate(OWN):
-            alone, same, other = steps.run([token(r)], schedule)[0].view(torch.int32), [], []
-            for size in sizes:
-                batch = source.sample(range(len(OWN), len(lengths)), size - 1)
-                batch.insert(size // 2, r)
-                found = steps.run([token(b) for b in batch], schedule)[size // 2].view(torch.int32)
-                (same if torch.equal(found, alone) else other).append(size)
-            wrong = [size for size in other if size <= FEW]
+
+        def found(r, size):
+            batch = source.sample(range(len(OWN), len(lengths)), size - 1)
+            batch.insert(size // 2, r)
+            return steps.run([token(b) for b in batch], schedule)[size // 2].view(torch.int32)
+
+        ways = {}
+        for size in sorted({1, *sizes}):
+            ways.setdefault(way_of(program, size), []).append(size)
+        named = lambda sizes: ", ".join(str(size) for size in sizes)
+        for (r, length), (way, group) in itertools.product(enumerate(OWN), ways.items()):
+            first = found(r, group[0])
+            wrong = [size for size in group[1:] if not torch.equal(found(r, size), first)]
             failures += len(wrong)
-            named = lambda found: ", ".join(str(size) for size in found) or "none"
-            print(f"  {'FAILED ' if wrong else ''}{schedule}, request of {length}: the bits of T = 1 with T = {named(same)}; "
-                  f"others with T = {named(other)}", flush=True)
+            print(f"  {'FAILED ' if wrong else ''}{schedule}, request of {length}, {way} tokens: T = {named(group)} have the same bits"
+                  f"{f', but for {named(wrong)}' if wrong else ''}", flush=True)
         failures += steps.failures
     return failures

@@ -42,7 +42,7 @@ def follow(steps, judge, what, requests, schedule, first):
     found, tally = torch.stack(steps.run_all(batches, schedule)), Tally(judge)
     what = f"{what}, T = {len(requests)}{'' if schedule == 'static' else f', {schedule}'}"
     for row, (r, *_) in enumerate(requests):
-        tally.add(what, found[:, row], r, first[r], way_of(steps.model, len(requests)))
+        tally.add(what, found[:, row], r, first[r], way_of(steps.program, len(requests)))
     tally.say(what)
 
 

@@ -252,7 +252,7 @@ protected:
       made.merge = makeMerge(way);
     } else {
       made.attend = makeTokenAttention(way, "attend", 1);
-      if (model.kvHeads % 2 == 0)
+      if (model.kvHeads % 2 == 0 && !limits.sameBits) // which sum in another order
         made.attendPairs = makeTokenAttention(way, "attend_pairs", 1, 2);
       made.attendEights = makeTokenAttention(way, "attend_eights", 8);
       made.attendRuns = makeRunAttention(way);

@@ -19,7 +19,10 @@ public:
     arguments.push_back(scalar("splits", 1, mostParts));
     arguments.push_back(scalar("share", 1, mostParts));
     arguments.push_back(scalar("page_size", limits.pageSlots, limits.pageSlots));
-    Devices few = devices(fewTokens), many = devices(manyTokens);
+    std::optional<Devices> few;
+    if (!limits.sameBits)
+      few = devices(fewTokens);
+    Devices many = devices(manyTokens);
     program.graph("step", arguments, [&](GraphScope &g) { graph(g, few, many); });
     return program.take();
   }
@@ -103,7 +106,7 @@ private:
 
   using Sizes = StepSizes;
 
-  void graph(GraphScope &g, const Devices &few, const Devices &many) {
+  void graph(GraphScope &g, const std::optional<Devices> &few, const Devices &many) {
     for (const std::string &name : argumentNames())
       memories.emplace(name, g[name]);
     Index tokens = g.symbol(
@@ -128,19 +131,29 @@ private:
     g.symbol("page_columns", {{g["pages"], 1}}, 1, (limits.context + limits.pageSlots - 1) / limits.pageSlots);
     Index splits = g["splits"];
 
-    Sizes ofFew = Sizes::ofFew(tokens, requests),
-          ofMany = Sizes::ofMany(tokens, requests, limits.tokens, model.kvHeads);
+    // The ways that tokens may go: few and many of them, or all the same.
+    struct Taken {
+      const Way &way;
+      const Devices &made;
+      Sizes sizes;
+    };
+    std::vector<Taken> taken;
+    if (few)
+      taken.push_back({fewTokens, *few, Sizes::ofFew(tokens, requests)});
+    taken.push_back({manyTokens, many,
+                     Sizes::ofMany(tokens, requests, limits.tokens, few ? mostStreaming : 0,
+                                   many.attendPairs ? mostAlone(model.kvHeads) : mostSingles)});
     alloc(g, "scaled", {requests});
-    prepare(g, fewTokens, few, tokens, requests, layers, splits, ofFew);
-    prepare(g, manyTokens, many, tokens, requests, layers, splits, ofMany);
-    start(g, fewTokens, few, ofFew);
-    start(g, manyTokens, many, ofMany);
+    for (auto &[way, made, sizes] : taken)
+      prepare(g, way, made, tokens, requests, layers, splits, sizes);
+    for (auto &[way, made, sizes] : taken)
+      start(g, way, made, sizes);
     g.repeat("layer", layers, [&](Index layer) {
-      layerCalls(g, fewTokens, few, ofFew, layers, layer, splits);
-      layerCalls(g, manyTokens, many, ofMany, layers, layer, splits);
+      for (auto &[way, made, sizes] : taken)
+        layerCalls(g, way, made, sizes, layers, layer, splits);
     });
-    end(g, fewTokens, few, ofFew, layers);
-    end(g, manyTokens, many, ofMany, layers);
+    for (auto &[way, made, sizes] : taken)
+      end(g, way, made, sizes, layers);
   }
 
   void prepare(GraphScope &g, const Way &way, const Devices &made, Index tokens, Index requests, Index layers,

@@ -25,7 +25,8 @@
 //
 // Position p of request r has slot pages[r, p / P] * P + p % P. models/config/Splits.h says what `splits` is.
 //
-// Up to 8 tokens go through tasks that stream weights; more through tiles of 128 (docs/design/step.md).
+// Up to 8 tokens go through tasks that stream weights; more through tiles of 128 (docs/design/step.md). With `sameBits`
+// all go through tiles, and no number of tokens up to 256 changes the bits of what a request gets.
 #pragma once
 
 #include "models/config/ModelConfig.h"
@@ -40,6 +41,7 @@ struct StepLimits {
   int64_t tokens = 2048, requests = 256, context = 32768;
   int64_t pageSlots = 64; // positions a page
   bool allToAll = false;  // tasks wait for all of the call before, instead of those they need: to see what that costs
+  bool sameBits = false;  // one way for all batches, for the same bits in all of them; slower with few tokens
 };
 
 /// The program, verified; null after diagnostics of the context. Throws std::invalid_argument for dimensions that it

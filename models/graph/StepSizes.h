@@ -15,7 +15,7 @@ inline constexpr int64_t mostSingles = 1024;
 
 /// The most tokens of which each key/value head has a task of its own, with an even number of heads: as many tasks as a
 /// large GPU has SMs. With more, two heads share a task, and with it the time in which nothing is multiplied.
-inline int64_t mostAlone(int64_t kvHeads) { return kvHeads % 2 ? mostSingles : std::max<int64_t>(128 / kvHeads, 8); }
+inline int64_t mostAlone(int64_t kvHeads) { return std::max<int64_t>(128 / kvHeads, 8); }
 
 /// The sizes of one way through the step.
 struct StepSizes {
@@ -39,17 +39,18 @@ struct StepSizes {
             most(least(tokens, Index(72) - tokens * 8), 0), most(least(1, Index(9) - tokens), 0),
             most(least(least(requests, 8), Index(72) - tokens * 8), 0)};
   }
-  static StepSizes ofMany(Index tokens, Index requests, int64_t mostTokens, int64_t kvHeads) {
-    StepSizes sizes{most(least(ceildiv(tokens, manyTokens.tokens), tokens - 8), 0),
-                    most(least(ceildiv(tokens, 8), (tokens - 8) * 8), 0), most(least(tokens, (tokens - 8) * 16), 0),
-                    most(least(ceildiv(requests, manyTokens.tokens), (tokens - 8) * 64), 0),
-                    most(least(requests, (tokens - 8) * 64), 0)};
+  /// Of more than `streamed` tokens; up to `alone` of them, each has a task for each head.
+  static StepSizes ofMany(Index tokens, Index requests, int64_t mostTokens, int64_t streamed, int64_t alone) {
+    const Index more = tokens - streamed;
+    StepSizes sizes{most(least(ceildiv(tokens, manyTokens.tokens), more), 0),
+                    most(least(ceildiv(tokens, 8), more * 8), 0), most(least(tokens, more * 16), 0),
+                    most(least(ceildiv(requests, manyTokens.tokens), more * 64), 0),
+                    most(least(requests, more * 64), 0)};
     auto upTo = [&](int64_t border, Index n) { return most(least(n, (Index(border + 1) - tokens) * border), 0); };
     auto beyond = [&](int64_t border, Index n) { return most(least(n, (tokens - border) * mostTokens), 0); };
     sizes.narrow = {upTo(mostNarrow, sizes.tiles), upTo(mostNarrow, sizes.requests), upTo(mostNarrow, sizes.rows)};
     sizes.deep = {beyond(mostNarrow, ceildiv(tokens, promptTokens.tokens)),
                   beyond(mostNarrow, ceildiv(requests, manyTokens.tokens)), beyond(mostNarrow, requests)};
-    const int64_t alone = mostAlone(kvHeads);
     sizes.singles = upTo(alone, sizes.tokens);
     sizes.singleTiles = upTo(alone, sizes.tiles);
     sizes.pairs = upTo(mostSingles, beyond(alone, tokens));

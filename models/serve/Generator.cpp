@@ -6,8 +6,12 @@
 
 namespace evt::models {
 
-Generator::Generator(StepRunner &runner, int64_t mostTokens)
-    : runner(runner), mostTokens(mostTokens > 0 ? std::min(mostTokens, runner.mostTokens()) : runner.mostTokens()) {
+Generator::Generator(StepRunner &runner, int64_t mostTokens, int64_t promptChunk)
+    : runner(runner), mostTokens(mostTokens > 0 ? std::min(mostTokens, runner.mostTokens()) : runner.mostTokens()),
+      promptChunk(promptChunk) {
+  if (promptChunk > this->mostTokens)
+    throw std::invalid_argument("chunks of " + std::to_string(promptChunk) +
+                                " tokens of a prompt, a step has room for " + std::to_string(this->mostTokens));
   for (int64_t page = runner.pages(); page-- > 0;)
     freePages.push_back(static_cast<int32_t>(page));
 }
@@ -27,6 +31,13 @@ int32_t Generator::Running::token(int64_t position) const {
     return request.prompt[static_cast<size_t>(position)];
   const auto at = static_cast<size_t>(position - promptLength());
   return at < answer.tokens.size() ? answer.tokens[at] : StepBatch::chosen(row);
+}
+
+int64_t Generator::Running::chunk(int64_t size, int64_t room) const {
+  if (!size)
+    return std::min(left(), room);
+  const int64_t count = std::min(left(), size - done % size);
+  return count <= room ? count : 0;
 }
 
 /// The last token of an answer is never looked at again, so it needs no position.
@@ -82,7 +93,9 @@ bool Generator::enqueue() {
       share[r] = 1, --room;
   for (size_t r = 0; r < running.size(); ++r)
     if (!share[r]) {
-      share[r] = std::min(running[r]->left(), room);
+      share[r] = running[r]->chunk(promptChunk, room);
+      if (!share[r])
+        break; // it is next, whoever has a smaller one
       room -= share[r];
     }
   StepBatch batch;

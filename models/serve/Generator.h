@@ -1,7 +1,8 @@
 // Requests that join and leave: which tokens go into which step, and which pages they have.
 //
 // A step takes the newest token of every request that decodes, then as much of the waiting prompts as there is room
-// for, in chunks, in the order in which requests came. A request joins when all pages that it can ever need are free,
+// for, in chunks, in the order in which requests came. Where chunks have a size of their own, what is computed for a
+// request does not depend on who else is there. A request joins when all pages that it can ever need are free,
 // so that none has to stop for another one; it leaves with its last token, and its pages are the next one's.
 //
 // Steps are planned before the tokens of those in flight are known: a step's tokens go into the next one on the device
@@ -37,8 +38,10 @@ struct GenerateAnswer {
 
 class Generator {
 public:
-  /// `mostTokens` of a step, at most the runner's; 0 means those.
-  Generator(StepRunner &runner, int64_t mostTokens = 0);
+  /// `mostTokens` of a step, at most the runner's; 0 means those. Prompts are cut at multiples of `promptChunk`, and a
+  /// chunk waits for a step with room for all of it; 0 means as many tokens as there is room for. Throws
+  /// std::invalid_argument if no step has room for a chunk.
+  Generator(StepRunner &runner, int64_t mostTokens = 0, int64_t promptChunk = 0);
   /// Waits for what is in flight.
   ~Generator();
   Generator(const Generator &) = delete;
@@ -69,6 +72,7 @@ private:
 
     int64_t promptLength() const { return static_cast<int64_t>(request.prompt.size()); }
     int64_t left() const { return done < promptLength() ? promptLength() - done : 1; } // positions that could go on
+    int64_t chunk(int64_t size, int64_t room) const; // of its prompt, that goes on now
     int32_t token(int64_t position) const;
   };
   /// Who takes part in a step: a request for each row, and whether its token is one of the answer.
@@ -84,7 +88,7 @@ private:
   void leave(Running &request);
 
   StepRunner &runner;
-  const int64_t mostTokens;
+  const int64_t mostTokens, promptChunk;
   std::deque<GenerateRequest> waiting;
   std::vector<std::shared_ptr<Running>> running; // that go into further steps
   std::deque<Flight> flights;

@@ -38,8 +38,9 @@ protected:
     }
   }
 
-  StepRunner runner(int64_t pages, int64_t ahead = 0) {
-    return StepRunner(std::string(EVT_STEPS) + "/step-" + GetParam() + ".evt", model,
+  /// `compiled`: the option with which the step was compiled.
+  StepRunner runner(int64_t pages, int64_t ahead = 0, const std::string &compiled = "") {
+    return StepRunner(std::string(EVT_STEPS) + "/step-" + GetParam() + compiled + ".evt", model,
                       openCheckpoint(written.path, model),
                       {.pages = pages, .schedule = "static", .workers = 2, .ahead = ahead});
   }
@@ -95,6 +96,49 @@ TEST_P(Generation, TheSameAloneAndTogether) {
     Generator alone(steps, 8);
     alone.add(request(i));
     EXPECT_EQ(run(alone)[std::to_string(i)].tokens, answers[std::to_string(i)].tokens) << i;
+  }
+}
+
+// Nor in larger steps, where the step was compiled for it and prompts are cut where nobody else has a say: to the last
+// bit of its tokens' log-probabilities.
+TEST_P(Generation, TheSameBitsAloneAndTogether) {
+  StepRunner steps = runner(96, 0, "--same-bits");
+  auto asked = [&](size_t i) {
+    GenerateRequest r = request(i);
+    r.sampling.logprobs = true;
+    return r;
+  };
+  for (int64_t chunk : {5, 24}) {
+    Generator together(steps, 50, chunk);
+    for (size_t i = 0; i < requests.size(); ++i)
+      together.add(asked(i));
+    auto answers = run(together);
+    ASSERT_EQ(answers.size(), requests.size());
+    int64_t alone = 0;
+    for (size_t i = 0; i < requests.size(); ++i) {
+      Generator one(steps, 50, chunk);
+      one.add(asked(i));
+      const GenerateAnswer answer = run(one)[std::to_string(i)];
+      EXPECT_EQ(answer.tokens, answers[std::to_string(i)].tokens) << i;
+      EXPECT_EQ(answer.logprobs, answers[std::to_string(i)].logprobs) << i;
+      alone += one.steps();
+    }
+    EXPECT_LT(together.steps() * 3, alone);
+  }
+  EXPECT_THROW(Generator(steps, 50, 51), std::invalid_argument);
+}
+
+// A chunk that a step has no room for waits, and those behind it with it; what decodes goes on.
+TEST_P(Generation, ChunksAreWhole) {
+  StepRunner steps = runner(96);
+  for (auto [tokens, chunk, expected] : {std::tuple<int, int, int>{16, 16, 4}, {16, 12, 4}, {16, 3, 6}, {16, 0, 3}}) {
+    Generator generator(steps, tokens, chunk);
+    // A token of an answer each, so the steps are those of the prompts.
+    for (const auto &[id, length] : {std::pair{"a", 1}, {"b", 16}, {"c", 8}, {"d", 15}})
+      generator.add({id, std::vector<int32_t>(static_cast<size_t>(length), 3), 1});
+    EXPECT_EQ(run(generator).size(), 4U);
+    EXPECT_EQ(generator.steps(), expected) << tokens << " tokens, chunks of " << chunk;
+    EXPECT_EQ(generator.tokens(), 40);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <random>
 
 namespace evt::models {
@@ -33,9 +34,10 @@ protected:
       requests.push_back({r["prompt"], r["positions"], r["logits"], r["bf16_error"]});
   }
 
-  std::unique_ptr<StepRunner> runner(const std::string &schedule = "static") {
+  /// `compiled`: the option with which the step was compiled.
+  std::unique_ptr<StepRunner> runner(const std::string &schedule = "static", const std::string &compiled = "") {
     StepRunner::Options options{.pages = 96, .schedule = schedule, .workers = 3};
-    return std::make_unique<StepRunner>(std::string(EVT_STEPS) + "/step-" + GetParam() + ".evt", model,
+    return std::make_unique<StepRunner>(std::string(EVT_STEPS) + "/step-" + GetParam() + compiled + ".evt", model,
                                         openCheckpoint(written.path, model), options);
   }
 
@@ -197,6 +199,47 @@ TEST_P(Step, MixedBatchesAreTheRequestsAlone) {
     }
   }
   EXPECT_GT(compared, 5);
+}
+
+// Compiled for it, batches on both sides of the borders of 8 and 16 tokens.
+TEST_P(Step, OneWayGivesTheSameBitsInAnyBatch) {
+  for (const char *schedule : {"static", "dynamic"}) {
+    auto run = runner(schedule, "--same-bits");
+    for (size_t r : {3, 8}) {
+      const std::vector<int32_t> &prompt = requests[r].prompt;
+      std::vector<int32_t> free(96);
+      std::iota(free.begin(), free.end(), 0);
+      std::shuffle(free.begin(), free.end(), random);
+      const auto own = free.begin() + static_cast<std::ptrdiff_t>((prompt.size() + pageSlots - 1) / pageSlots);
+      const std::vector<int32_t> pages(free.begin(), own);
+      free.erase(free.begin(), own);
+      for (size_t p = 0; p < prompt.size(); ++p) {
+        const auto token = std::span(prompt).subspan(p, 1);
+        const auto position = static_cast<int32_t>(p);
+        StepBatch one;
+        one.add(token, position, pages);
+        run->step(one);
+        compare(requests[r], position, run->logits(0));
+        const std::vector<float> alone(run->logits(0).begin(), run->logits(0).end());
+        for (size_t size : {2, 8, 9, 16, 17, 40}) {
+          StepBatch batch;
+          const size_t at = random() % size;
+          for (size_t i = 0; i < size; ++i) {
+            const std::vector<int32_t> other = {static_cast<int32_t>(random() % static_cast<size_t>(model.vocabulary))};
+            if (i == at)
+              batch.add(token, position, pages);
+            else
+              batch.add(other, 0, {free[i]});
+          }
+          run->step(batch);
+          ASSERT_EQ(std::memcmp(alone.data(), run->logits(at).data(), run->logits(at).size_bytes()), 0)
+              << schedule << ", position " << p << " of " << prompt.size() << ", " << size << " at once";
+        }
+      }
+    }
+  }
+  EXPECT_GT(compared, 10);
+  EXPECT_LE(worstOurs, 1.5 * worstTheirs);
 }
 
 TEST_P(Step, TheNextTokenIsTheLargestLogit) {

@@ -3,13 +3,14 @@
 
     generate.py --artifacts DIR [--evt build/bin/evt] [--steps 10000] [--few] [FAMILY…]
 
-DIR has step-golden-llama.evt and step-golden-qwen3.evt, which `test/gpu/run --compile DIR --steps` makes (any step of test/models/golden,
-compiled with --page-size 8). The weights are random and written here. Requests come and go: as many as fill --steps steps, with prompts and
-answers of random lengths, some of which end early.
+DIR has step-golden-FAMILY.evt and step-same-bits-FAMILY.evt, which `test/gpu/run --compile DIR --steps` makes (any step of
+test/models/golden, compiled with --page-size 8, the second one with --same-bits). The weights are random and written here. Requests come
+and go: as many as fill --steps steps, with prompts and answers of random lengths, some of which end early.
 
   - The prompts of test/models/golden, in small and large steps, must be continued as transformers did, wherever the margin is larger than
     what bf16 can change.
-  - Steps of up to 8 tokens give the same bits whoever else is in them: every answer must be the one that its request gets alone.
+  - Steps of up to 8 tokens give the same bits whoever else is in them, and with --same-bits those of up to 256: every answer must be the
+    one that its request gets alone, and the log-probabilities of its tokens to the last bit.
   - Memory of the GPU and of the host must not grow between step 500 and the end.
 
 The last line is `N passed, N failed`.
@@ -31,8 +32,9 @@ GROWTH = 4 << 20  # bytes of the host that a run may need more after step 500: i
 class Model:
     """A family's tiny model with its weights in a folder of their own."""
 
-    def __init__(self, family, evt, artifact, folder):
-        self.evt, self.artifact, self.folder = evt, artifact, folder / family
+    def __init__(self, family, evt, artifacts, folder):
+        self.evt, self.folder = evt, folder / family
+        self.artifact, self.same_bits = (artifacts / f"step-{kind}-{family}.evt" for kind in ("golden", "same-bits"))
         self.folder.mkdir()
         expected = json.loads((GOLDEN / family / "expected.json").read_text())
         config = json.loads((GOLDEN / family / "config.json").read_text())
@@ -49,11 +51,11 @@ class Model:
                 certain += 1
             self.golden.append((request["prompt"], request["greedy"]["tokens"], certain))
 
-    def generate(self, requests, *options):
+    def generate(self, requests, *options, artifact=None):
         """Answers by id, and the report."""
         paths = {name: self.folder / name for name in ("in.jsonl", "out.jsonl", "report.json")}
         paths["in.jsonl"].write_text("".join(json.dumps(r) + "\n" for r in requests))
-        done = subprocess.run([self.evt, "generate", self.folder, "--artifact", self.artifact, "--in", paths["in.jsonl"], "--out",
+        done = subprocess.run([self.evt, "generate", self.folder, "--artifact", artifact or self.artifact, "--in", paths["in.jsonl"], "--out",
                                paths["out.jsonl"], "--report", paths["report.json"], *map(str, options)],
                               stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if done.returncode:
@@ -73,9 +75,9 @@ def golden_requests(model, count):
     return requests
 
 
-def random_requests(model, count):
-    return [{"id": str(i), "tokens": [random.randrange(model.vocabulary) for _ in range(random.choice((1, 2, 3, 7, 12, 40)))],
-             "max_tokens": random.randint(1, 40), "ignore_eos": i % 4 == 0} for i in range(count)]
+def random_requests(model, count, prompts=(1, 2, 3, 7, 12, 40), answer=40):
+    return [{"id": str(i), "tokens": [random.randrange(model.vocabulary) for _ in range(random.choice(prompts))],
+             "max_tokens": random.randint(1, answer), "ignore_eos": i % 4 == 0, "logprobs": i % 3 > 0} for i in range(count)]
 
 
 class Judge:
@@ -116,6 +118,11 @@ def check_golden(model, name, judge, count, *options):
     return report
 
 
+def differences(requests, together, alone):
+    return [f"request {r['id']} got {together.get(r['id'])}, alone {alone.get(r['id'])}" for r in requests
+            if r["id"] not in together or together[r["id"]] != alone.get(r["id"])]
+
+
 def check_alone(model, name, judge, steps):
     """Random requests that join and leave, and each of them alone. Answers are shorter than asked for: some more requests."""
     requests = random_requests(model, steps // 2)
@@ -124,8 +131,7 @@ def check_alone(model, name, judge, steps):
         requests = random_requests(model, int(len(requests) * steps / report["steps"] * 1.05) + 1)
         together, report = model.generate(requests, "--batch-tokens", 8, "--pages", 60)
     alone, one = model.generate(requests, "--batch-tokens", 8, "--batch-requests", 1, "--pages", 60)
-    problems = [f"request {r['id']} got {together.get(r['id'])}, alone {alone.get(r['id'])}" for r in requests
-                if r["id"] not in together or together[r["id"]] != alone.get(r["id"])]
+    problems = differences(requests, together, alone)
     if report["steps"] < steps:
         problems.append(f"only {report['steps']} of {steps} steps")
     if steps >= 100 and (not report["dropped"] or not any(a["finish"] == "eos" for a in together.values())):
@@ -134,6 +140,18 @@ def check_alone(model, name, judge, steps):
     if steps >= 2000:
         judge(f"{name}, memory", leaks(report),
               f" (GPU {report['memory']['device'] >> 20} MiB, host {report['memory']['resident'] >> 20} MiB)")
+
+
+def check_same_bits(model, name, judge, count, answer):
+    """Batches of up to 60 tokens, compiled to give the bits of every other batch, with prompts cut where nobody else has a say."""
+    requests = random_requests(model, count, (1, 2, 9, 25, 40), answer)
+    options = ("--batch-tokens", 60, "--prompt-chunk", 24, "--pages", 300)
+    together, report = model.generate(requests, *options, artifact=model.same_bits)
+    alone, one = model.generate(requests, *options, "--batch-requests", 1, artifact=model.same_bits)
+    problems = differences(requests, together, alone)
+    if report["steps"] * 3 > one["steps"]:
+        problems.append(f"{report['steps']} steps together and {one['steps']} alone: batches were small")
+    judge(f"{name}, same bits, {count} requests together and alone", problems, steps_note(report) + " alone:" + steps_note(one))
 
 
 def main():
@@ -148,12 +166,13 @@ def main():
     judge = Judge()
     with tempfile.TemporaryDirectory() as scratch:
         for family in options.families:
-            model = Model(family, options.evt, options.artifacts / f"step-golden-{family}.evt", pathlib.Path(scratch))
+            model = Model(family, options.evt, options.artifacts, pathlib.Path(scratch))
             few = len(model.golden)
             cases = [("--batch-tokens", 8), ("--batch-tokens", 20), (), ("--batch-tokens", 3, "--pages", 8, "--ahead", 1)]
             for case in cases[1:3] if options.few else cases:
                 check_golden(model, family, judge, few, *case)
             check_alone(model, family, judge, options.steps)
+            check_same_bits(model, family, judge, 20 if options.few else 300, 3 if options.few else 20)
             if options.few:
                 continue
             report = check_golden(model, family, judge, max(few, options.steps // 2), "--batch-tokens", 64, "--pages", 100)

@@ -7,6 +7,7 @@ Declarations here mirror the header; `Library` refuses a library of another EVT_
 """
 
 import ctypes
+import pathlib
 
 import numpy as np
 
@@ -105,7 +106,7 @@ class Argument:
 
 class Program:
     def __init__(self, library, directory):
-        self.library = library
+        self.library, self.directory = library, pathlib.Path(directory)
         self.handle = ctypes.c_void_p()
         library.check(library.c.evt_program_load(str(directory).encode(), ctypes.byref(self.handle)))
         count = library.c.evt_program_argument_count(self.handle)

@@ -20,6 +20,10 @@ void addStepOptions(CLI::App *command, CompileOptions &options) {
   command->add_flag("--all-to-all", options.step.allToAll,
                     "of a model's step: tasks wait for all of the call before, not only for those they need; slower, "
                     "and there to see by how much");
+  command->add_flag(
+      "--same-bits", options.step.sameBits,
+      "of a model's step: a request's results have the same bits in any batch of up to 256 tokens; slower "
+      "with few tokens, which take the way of many");
 }
 
 void addCompileOptions(CLI::App *command, CompileOptions &options) {

@@ -23,10 +23,12 @@ struct CompileOptions {
   std::vector<std::string> schedules; // that the artifact holds; empty: all
   bool verify = true;
   bool roles = false; // of the CPU: products are split into roles
-  /// Of a model's step: the most of each, the positions of a page of the cache, and whether events are coarse.
+  /// Of a model's step: the most of each, the positions of a page of the cache, whether events are coarse, and whether
+  /// all batches give the same bits.
   struct Step {
     int64_t tokens = 2048, requests = 256, context = 32768, pageSlots = 64;
     bool allToAll = false;
+    bool sameBits = false;
   } step;
 };
 

@@ -115,8 +115,8 @@ public:
                         "': it is a directory without a config.json, required a .mlir file or the "
                         "folder of a model");
     try {
-      models::StepLimits limits{options.step.tokens, options.step.requests, options.step.context,
-                                options.step.pageSlots, options.step.allToAll};
+      models::StepLimits limits{options.step.tokens,    options.step.requests, options.step.context,
+                                options.step.pageSlots, options.step.allToAll, options.step.sameBits};
       program.module = models::buildStep(context, models::readModelConfig(config), limits);
     } catch (const std::exception &error) {
       throw Failure(ExitCode::wrongInput, error.what());

@@ -25,7 +25,7 @@ namespace {
 
 struct GenerateOptions {
   std::string folder, artifact, input = "-", output = "-", schedule, report;
-  int64_t pages = 256, batchTokens = 0, batchRequests = 0, workers = 0, ahead = 0, readThreads = 0;
+  int64_t pages = 256, batchTokens = 0, promptChunk = 0, batchRequests = 0, workers = 0, ahead = 0, readThreads = 0;
 };
 
 [[noreturn]] void refuse(const std::string &message) { throw Failure(ExitCode::wrongInput, message); }
@@ -225,10 +225,11 @@ void generate(const GenerateOptions &options) {
   }
   account.loaded(*runner);
 
-  models::Generator generator(*runner, options.batchTokens);
+  std::optional<models::Generator> generator;
   try {
+    generator.emplace(*runner, options.batchTokens, options.promptChunk);
     for (models::GenerateRequest &request : requests)
-      generator.add(std::move(request));
+      generator->add(std::move(request));
   } catch (const std::invalid_argument &error) {
     refuse(error.what());
   }
@@ -242,23 +243,23 @@ void generate(const GenerateOptions &options) {
   begin = Clock::now();
   constexpr int64_t settled = 500; // steps after which nothing should need more memory
   bool isFirst = true;
-  while (!generator.isIdle()) {
-    for (const models::GenerateAnswer &answer : generator.step()) {
+  while (!generator->isIdle()) {
+    for (const models::GenerateAnswer &answer : generator->step()) {
       nlohmann::ordered_json json{{"id", answer.id}, {"tokens", answer.tokens}};
       if (!answer.logprobs.empty())
         json["logprobs"] = answer.logprobs;
       json["finish"] = answer.endedAtEos ? "eos" : "length";
       out << json.dump() << "\n" << std::flush;
     }
-    if (isFirst && generator.generated() > 0) {
+    if (isFirst && generator->generated() > 0) {
       account.phase("first step", secondsSince(begin));
       account.firstToken(*runner);
       isFirst = false;
     }
-    if (generator.steps() == settled)
+    if (generator->steps() == settled)
       account.settled(*runner, settled);
   }
-  account.ended(*runner, generator, secondsSince(begin));
+  account.ended(*runner, *generator, secondsSince(begin));
   if (!out)
     throw Failure(ExitCode::wrongInput, "cannot write '" + options.output + "'");
   if (!options.report.empty())
@@ -315,6 +316,12 @@ void addGenerate(Commands &commands) {
   command
       ->add_option("--batch-tokens", options->batchTokens,
                    "the most tokens of a step; 0 is as many as it was compiled for")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--prompt-chunk", options->promptChunk,
+                   "cut prompts at multiples of so many tokens, whoever else is in the batch; 0 is as many as there is "
+                   "room for")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command

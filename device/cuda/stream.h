@@ -46,6 +46,33 @@ struct Ring : StageRing<ptx::Sync> {
   __device__ __forceinline__ std::uint32_t receive_address() {
     return address + (std::uint32_t)(StageRing::receive() * stage_bytes);
   }
+  /// Compute, a warp: waits for the next stages together, lane i for stage i; as many as there are lanes, or slots.
+  __device__ __forceinline__ void await(int count) const {
+    const int lane = (int)threadIdx.x % 32;
+    Cursor own = at;
+    own.skip(lane, slots);
+    if (lane < count)
+      ptx::barrier_wait(full[own.slot], own.round);
+    __syncwarp();
+  }
+  /// Where stage i of these is.
+  __device__ __forceinline__ std::uint32_t address_of(int i) const {
+    Cursor own = at;
+    own.skip(i, slots);
+    return address + (std::uint32_t)(own.slot * stage_bytes);
+  }
+  /// Gives them back.
+  __device__ __forceinline__ void release(int count) {
+    const int lane = (int)threadIdx.x % 32;
+    Cursor own = at;
+    own.skip(lane, slots);
+    __syncwarp();
+    if (lane < count)
+      ptx::barrier_arrive(empty[own.slot]);
+    at.skip(count, slots);
+    oldest = at;
+  }
+  using StageRing::release;
   /// Compute: the same ring from such a stage on; nothing is kept from task to task.
   __device__ __forceinline__ Ring from(Cursor stage) const {
     Ring ring = *this;

@@ -91,6 +91,27 @@ template <std::int64_t R, std::int64_t D, class T> struct BlockSoftmax {
     return {s[0], s[1]};
   }
 
+  /// The same of two blocks, which take turns: products of one block wait for each other.
+  template <class Query>
+  __device__ __forceinline__ static void scores(float (&score)[4], Query query, const uint4 (&keys)[2][key_pieces]) {
+    float s[2][4] = {};
+#pragma unroll
+    for (int i = 0; i < key_pieces; ++i) {
+      const uint4 q = query(i);
+#pragma unroll
+      for (int b = 0; b < 2; ++b)
+        detail::mma<T>(s[b], q.x, 0, q.y, 0, keys[b][i].x, keys[b][i].y);
+#pragma unroll
+      for (int b = 0; b < 2; ++b)
+        detail::mma<T>(s[b], q.z, 0, q.w, 0, keys[b][i].z, keys[b][i].w);
+    }
+#pragma unroll
+    for (int b = 0; b < 2; ++b) {
+      score[2 * b] = s[b][0];
+      score[2 * b + 1] = s[b][1];
+    }
+  }
+
   /// What a lane's positions weigh, two of each block of 8, and what the sums before are multiplied with.
   template <int Blocks> struct WeightsOf {
     std::uint32_t both[Blocks];

@@ -51,7 +51,8 @@ std::string DeviceSlices::emitFeed() {
     out.line("EVT_FN evt::Feed feed_", device.getSymName().str(), "(", parameters(), ") {");
     for (Operation *op : *slice)
       if (auto parts = dyn_cast<ir::AttendPartsOp>(op))
-        out.line("if (!evt::tile::may_feed<", parts.getPageSlots(), ">(", name(parts.getPages()), ")) return {};");
+        out.line("if (!evt::tile::may_feed", feedShape(parts), "(", name(parts.getKeys()), ", ", name(parts.getPages()),
+                 ", ", name(parts.getM()), ")) return {};");
     feedBlock(device.getBody().front(), *slice);
     out.line("}");
     return out.take();

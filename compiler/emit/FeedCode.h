@@ -1,5 +1,5 @@
 // CUDA: what loaders run of a device function that attends to a cache (device/cuda/tile/attend_fed.h and
-// attend_streamed.h): the indices that say which positions, and the loops around.
+// feed_parts.h): the indices that say which positions, and the loops around.
 #pragma once
 
 #include "GraphCode.h"
@@ -25,7 +25,7 @@ std::optional<llvm::SetVector<mlir::Operation *>> partsSlice(ir::DeviceOp device
 /// Whether its rows are multiplied on the tensor cores (`on_fragments` of device/cuda/tile/attend_softmax.h).
 bool isOnFragments(ir::AttendPartsOp attend);
 
-/// `<rows, columns, slots of a page, the ring>`: what the functions of device/cuda/tile/attend_streamed.h are made for.
+/// `<rows, columns, slots of a page, the ring>`: what the functions of device/cuda/tile/feed_parts.h are made for.
 std::string feedShape(ir::AttendPartsOp attend);
 
 /// Whether every call of the device function passes an immutable tensor for an argument.

@@ -86,7 +86,7 @@ template <int Slots> struct StreamState<0, Slots> {};
 ///   Kernel::feed(worker, program, task, ring, part) by all lanes of a loader, for a task that is fed through that ring
 ///                                             (tile/attend_fed.h)
 ///   Kernel::feed_stages(program, task, feeder) by a lane of a loader, if Kernel::feeds_stages: its stages of the ring
-///                                             of weights, for a task that is fed through it (tile/attend_streamed.h)
+///                                             of weights, for a task that is fed through it (tile/feed_parts.h)
 ///   Kernel::tile_stage_bytes(program)         what the largest stage of a product of tiles takes in this launch
 ///   Kernel::tell(worker, program, task)       by a thread, if Kernel::tells: notifies for tasks that leave that to it
 ///   Kernel::ends_short                        whether the last stage of a task that streams may have fewer bytes

@@ -40,7 +40,7 @@ inline constexpr std::size_t control_bytes = 768;
 static_assert(sizeof(Control) <= control_bytes);
 
 /// What loaders feed a task through the ring of weights: positions `begin` … `end` - 1 of a request, in parts of `part`
-/// (tile/attend_streamed.h). Control finds it out, once for all roles.
+/// (tile/feed_parts.h). Control finds it out, once for all roles.
 struct Feed {
   std::int32_t stages = 0; // none: the task reads what it needs by itself
   std::int32_t layer, head, request, begin, end, part;

@@ -3,7 +3,8 @@
 #pragma once
 
 #include "device/cuda/tile/attend.h"
-#include "device/cuda/tile/attend_streamed.h"
+#include "device/cuda/tile/attend_long.h"
+#include "device/cuda/tile/attend_short.h"
 
 namespace evt::tile {
 
@@ -54,7 +55,7 @@ __device__ inline float scale_of(const QueryRows<T> &query, const Q &query_squar
 } // namespace detail
 
 /// One task. `ahead` may be called before the task's events are waited for, `run` after them. `Stages` is the ring that
-/// loaders feed keys and values through, if they do (attend_streamed.h).
+/// loaders feed keys and values through, if they do (feed_parts.h).
 template <std::int64_t R, std::int64_t D, std::int64_t Page, StreamStages Stages, class T, class S>
 class PartsAttention {
 public:
@@ -108,10 +109,23 @@ public:
         into.sum.data[at] = sum;
       }
     };
-    if constexpr (positions > 0)
+    if constexpr (positions > 0) {
+      const auto &cache = blocks.cache;
+      if constexpr (feeds_short_parts<R, D, T>(Stages))
+        if (is_fed && cache.size <= short_part)
+          return attend_short_parts<R, D, Page, positions>(
+              w.ring->from(w.fed_from), w.fed_stages, keys, values, at, cache, squares, blocks.settled, piece, scale,
+              [&](int part, int row, int column, float4 value) {
+                *reinterpret_cast<float4 *>(into.acc.data + ((first + part) * rows + row) * columns + column) = value;
+              },
+              [&](int part, int row, float m, float sum) {
+                into.m.data[(first + part) * rows + row] = m;
+                into.sum.data[(first + part) * rows + row] = sum;
+              });
       if (is_fed)
-        return attend_streamed<R, D, Page, positions>(w.ring->from(w.fed_from), keys, values, at, blocks.cache, squares,
-                                                      blocks.settled, piece, scale, scratch, store);
+        return attend_long_parts<R, D, Page, positions>(w.ring->from(w.fed_from), keys, values, at, cache, squares,
+                                                        blocks.settled, piece, scale, scratch, store);
+    }
     blocks.run(piece, scale, squares, scratch, store);
   }
 

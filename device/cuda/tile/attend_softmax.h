@@ -145,18 +145,48 @@ template <std::int64_t R, std::int64_t D, class T> struct BlockSoftmax {
     weights.keeps[1] = __shfl_sync(~0u, keep, 8 * c + 4);
     return weights;
   }
+  /// The weights of a first block of 8, where nothing is kept.
+  __device__ __forceinline__ std::uint32_t weigh_first(const float (&score)[2], const bool (&live)[2]) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      m = live[i] && score[i] > m ? score[i] : m;
+#pragma unroll
+    for (int other = 1; other < 4; other *= 2) {
+      const float theirs = __shfl_xor_sync(~0u, m, other);
+      m = theirs > m ? theirs : m;
+    }
+    float weight[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      weight[i] = live[i] ? evt::exp_near(score[i] - m) : 0.0f;
+    sum = weight[0] + weight[1];
+    return detail::packed<T>(weight[0], weight[1]);
+  }
+  /// The sum of row g, which is in parts over 4 lanes.
+  __device__ __forceinline__ float sum_of_lanes() const {
+    float all = sum;
+#pragma unroll
+    for (int other = 1; other < 4; other *= 2)
+      all += __shfl_xor_sync(~0u, all, other);
+    return all;
+  }
   /// Adds values: those of a lane's two positions in piece j.
   __device__ __forceinline__ void add(const Weights &weights, int j, const uint4 &first, const uint4 &second) {
 #pragma unroll
     for (int u = 0; u < 4; ++u) {
-      auto word = [&](const uint4 &v) { return u == 0 ? v.x : u == 1 ? v.y : u == 2 ? v.z : v.w; };
       float(&sums)[4] = acc[4 * j + u];
 #pragma unroll
       for (int i = 0; i < 4; ++i)
         sums[i] *= weights.keeps[i % 2];
-      detail::mma8<T>(sums, __byte_perm(word(first), word(second), 0x5410),
-                      __byte_perm(word(first), word(second), 0x7632), weights.both[0]);
+      add_products(sums, weights.both[0], u, first, second);
     }
+  }
+  /// The products alone, of columns 2 u and 2 u + 1 of each lane's 8.
+  __device__ __forceinline__ static void add_products(float (&sums)[4], std::uint32_t both, int u, const uint4 &first,
+                                                      const uint4 &second) {
+    auto word = [&](const uint4 &v) { return u == 0 ? v.x : u == 1 ? v.y : u == 2 ? v.z : v.w; };
+    detail::mma8<T>(sums, __byte_perm(word(first), word(second), 0x5410),
+                    __byte_perm(word(first), word(second), 0x7632), both);
   }
   /// The same of two blocks: `values[i]` is of position 8 (i / 2) + 2 c + i % 2.
   __device__ __forceinline__ void add(const WeightsOf<2> &weights, int j, const uint4 (&values)[4]) {
@@ -182,9 +212,7 @@ template <std::int64_t R, std::int64_t D, class T> struct BlockSoftmax {
   template <int Warps = compute_warps, class Store>
   __device__ __forceinline__ void merge(int thread, float *scratch, Store store) {
     const int lane = thread % 32, g = lane / 4, c = lane % 4;
-#pragma unroll
-    for (int other = 1; other < 4; other *= 2)
-      sum += __shfl_xor_sync(~0u, sum, other);
+    sum = sum_of_lanes();
 #pragma unroll
     for (int i = 0; i < 2; ++i)
       if (2 * c + i < rows) {

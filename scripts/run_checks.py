@@ -2,7 +2,8 @@
 """Runs every check of the project and sums what passed and failed.
 
 Prints a line for each group, what the failing ones printed, and as the last line exactly `N passed, N failed`. Exits
-with 0 only if nothing failed. Groups: lit, unit, examples, sanitizers, browser, scripts, format, borders, docs.
+with 0 only if nothing failed. Groups: lit, unit, examples, models, simulated, sanitizers, browser, scripts, format,
+borders, docs.
 """
 
 import argparse
@@ -101,6 +102,15 @@ def examples(build):
     return from_exit_code(run(["/usr/bin/python3", ROOT / "test/run/run_examples.py", "--build", build], timeout=3600))
 
 
+def models(build):
+    """Steps of models of drawn dimensions against a decoder in NumPy, which is itself against transformers."""
+    tally = Tally()
+    for test in ("reference.py", "drawn.py"):
+        one = from_exit_code(run(["/usr/bin/python3", ROOT / "test" / "models" / test, "--evt", build / "bin" / "evt"], timeout=3600))
+        tally = Tally(tally.passed + one.passed, tally.failed + one.failed, report=tally.report + one.report)
+    return tally
+
+
 def simulated(build):
     """CUDA kernels of the examples and of tiny models, on a simulated GPU; protocols that are broken must be noticed."""
     return from_exit_code(run([ROOT / "test" / "simulated" / "run", "--build", build], timeout=3600))
@@ -153,7 +163,7 @@ def docs(build):
     return from_exit_code(run(["/usr/bin/python3", ROOT / "scripts/check_docs.py", "--build", build]))
 
 
-GROUPS = {"lit": lit, "unit": unit, "examples": examples, "simulated": simulated, "sanitizers": sanitizers, "browser": browser,
+GROUPS = {"lit": lit, "unit": unit, "examples": examples, "models": models, "simulated": simulated, "sanitizers": sanitizers, "browser": browser,
           "scripts": scripts, "format": clang_format, "borders": borders, "docs": docs}
 
 

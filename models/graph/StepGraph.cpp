@@ -433,4 +433,11 @@ mlir::OwningOpRef<mlir::ModuleOp> buildStep(mlir::MLIRContext &context, const Mo
   return Step(context, model, limits).build();
 }
 
+void requireDimensionsOfGpu(const ModelConfig &model) {
+  // The other products' rows have as many columns as the hidden size and the heads, which always are such multiples.
+  if (model.feedForward % 8)
+    throw std::invalid_argument("a feed-forward of " + std::to_string(model.feedForward) +
+                                " columns: required a multiple of 8 on a GPU");
+}
+
 } // namespace evt::models

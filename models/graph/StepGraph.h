@@ -49,4 +49,8 @@ struct StepLimits {
 mlir::OwningOpRef<mlir::ModuleOp> buildStep(mlir::MLIRContext &context, const ModelConfig &model,
                                             const StepLimits &limits);
 
+/// Throws std::invalid_argument for dimensions that such a program cannot have on a GPU, where rows of weights begin at
+/// multiples of 16 bytes.
+void requireDimensionsOfGpu(const ModelConfig &model);
+
 } // namespace evt::models

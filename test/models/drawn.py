@@ -3,6 +3,7 @@
 
     drawn.py [--evt build/bin/evt] [--seed N] [--count K]     models N to N + K - 1
     drawn.py --seed N --count 1 --keep DIR                    one of them again, and what was written for it
+    drawn.py --target cuda [--nvcc build/simulated/nvcc]      on a GPU, or with LD_LIBRARY_PATH=build/simulated on a simulated one
 
 A model's seed draws its config.json, its weights and its requests: one token, a few, more than a page, more than a part of
 attention. They run in small steps, in steps of any size and with all prompts at once, so that few tokens, many and whole prompts go
@@ -52,9 +53,9 @@ def draw_rope(r):
     return {"rope_theta": theta, "rope_scaling": rope if len(rope) > 1 else None}
 
 
-def draw_config(r):
-    family = r.choice(sorted(FAMILIES))
-    head = 16 * r.randint(1, 8)
+def draw_config(r, target):
+    family, is_gpu = r.choice(sorted(FAMILIES)), target == "cuda"
+    head = r.choice((64, 128)) if is_gpu and r.random() < 0.7 else 16 * r.randint(1, 8)  # 64 columns at a time have ways of their own
     groups, each = r.choice([(g, e) for g in range(1, 9) for e in range(1, 9) if g * e * head <= 1024])
     hidden = 8 * r.randint(1, 40)
     config = {"architectures": [FAMILIES[family]], "model_type": family, "num_attention_heads": groups * each,
@@ -68,6 +69,8 @@ def draw_config(r):
         config["head_dim"] = head
     if family == "qwen3" or each > 1:  # otherwise it follows
         config["num_key_value_heads"] = groups
+    if is_gpu:  # its rule
+        config["intermediate_size"] = -(-config["intermediate_size"] // 8) * 8
     return {**config, "hidden_size": hidden, "initializer_range": round(1.2 / math.sqrt(hidden), 3)}
 
 
@@ -96,9 +99,9 @@ def draw_ways(r, requests, page):
     return [way + ["--schedule", r.choice(("static", "ticket", "dynamic")), "--workers", r.randint(1, 4)] for way in ways]
 
 
-def draw(seed):
+def draw(seed, target):
     r = random.Random(seed)
-    config, page = draw_config(r), r.choice((1, 3, 8, 16, 16, 24, 64))
+    config, page = draw_config(r, target), r.choice((1, 3, 8, 16, 16, 24, 64))
     compiled = ["--page-size", page, *(["--same-bits"] if r.random() < 0.15 else [])]
     requests = draw_requests(r, config["vocab_size"], page)
     return Draw(config, r.choice(("bf16", "bf16", "f16", "f32")), compiled, requests, draw_ways(r, requests, page))
@@ -111,13 +114,13 @@ def run(*command):
         raise RuntimeError(f"{' '.join(str(word) for word in command)}: exit code {done.returncode}\n{done.stdout.strip()}")
 
 
-def answers_of(evt, drawn, seed, folder):
+def answers_of(evt, drawn, compiled, seed, folder):
     """For each way, its answers by the requests' numbers."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(drawn.config, indent=2) + "\n")
     (folder / "requests.jsonl").write_text("".join(json.dumps(r) + "\n" for r in drawn.requests))
     run(evt, "weights", folder, "--random", seed, "--dtype", drawn.dtype, "--force", "--threads", 1)
-    run(evt, "compile", folder, "-o", folder / "step.evt", *drawn.compiled)
+    run(evt, "compile", folder, "-o", folder / "step.evt", *compiled)
     ways = []
     for number, way in enumerate(drawn.ways):
         out = folder / f"answers{number}.jsonl"
@@ -171,11 +174,12 @@ class Judge:
         return f"{len(wrong)} of {len(certain)} tokens are others, where rounding moves them by {self.rounding:.2g}: {wrong[0]}" if wrong else None
 
 
-def check(evt, seed, folder):
+def check(options, seed, folder):
     """What is wrong with a model, or None, and a note."""
-    drawn = draw(seed)
+    drawn = draw(seed, options.target)
+    compiled = ["--target", options.target, *(["--nvcc", options.nvcc] if options.nvcc else []), *drawn.compiled]
     try:
-        ways = answers_of(evt, drawn, seed, folder)
+        ways = answers_of(options.evt, drawn, compiled, seed, folder)
     except RuntimeError as error:
         return str(error), ""
     judge = Judge(reference.Decoder(folder))
@@ -192,6 +196,8 @@ def check(evt, seed, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--evt", type=pathlib.Path, default=ROOT / "build" / "bin" / "evt", help="the tool")
+    parser.add_argument("--target", default="cpu", help="what steps are compiled for: cpu or cuda")
+    parser.add_argument("--nvcc", type=pathlib.Path, help="NVIDIA's compiler, or the simulated one")
     parser.add_argument("--seed", type=int, default=1, help="of the first model")
     parser.add_argument("--count", type=int, default=4, help="how many models")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of them at once")
@@ -200,11 +206,11 @@ def main():
     failed, seeds = 0, range(options.seed, options.seed + options.count)
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         folder = options.keep or pathlib.Path(scratch)
-        for seed, (problem, note) in zip(seeds, pool.map(lambda n: check(options.evt, n, folder / str(n)), seeds)):
+        for seed, (problem, note) in zip(seeds, pool.map(lambda n: check(options, n, folder / str(n)), seeds)):
             failed += problem is not None
             print(f"model {seed}: {problem or note}", flush=True)
             if problem:
-                drawn = draw(seed)
+                drawn = draw(seed, options.target)
                 print(f"  {json.dumps(drawn.config)}, weights of {drawn.dtype}, {' '.join(map(str, drawn.compiled))}", flush=True)
     print(f"{len(seeds) - failed} passed, {failed} failed")
     return 1 if failed else 0

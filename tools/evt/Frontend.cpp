@@ -59,7 +59,9 @@ public:
   explicit Session(Print print)
       : context(MLIRContext::Threading::DISABLED), printer(sources, &context), print(print),
         // Handlers are asked last to first: this one before the printer.
-        recorder(&context, [this](Diagnostic &diagnostic) { return record(diagnostic); }) {}
+        recorder(&context, [this](Diagnostic &diagnostic) { return record(diagnostic); }) {
+    context.printOpOnDiagnostic(false); // the line is enough: an operation may be a function of a hundred
+  }
 
   void open(const std::string &file, const CompileOptions &options) {
     if (llvm::sys::fs::is_directory(file))
@@ -117,7 +119,10 @@ public:
     try {
       models::StepLimits limits{options.step.tokens,    options.step.requests, options.step.context,
                                 options.step.pageSlots, options.step.allToAll, options.step.sameBits};
-      program.module = models::buildStep(context, models::readModelConfig(config), limits);
+      const models::ModelConfig model = models::readModelConfig(config);
+      if (options.target == "cuda")
+        models::requireDimensionsOfGpu(model);
+      program.module = models::buildStep(context, model, limits);
     } catch (const std::exception &error) {
       throw Failure(ExitCode::wrongInput, error.what());
     }

@@ -26,7 +26,7 @@ __device__ __forceinline__ float root_of_key(const S &squares, std::int64_t firs
 /// Compute, a warp: the rows of a block in a stage as they should be, where positions `own` and on are, of which lane %
 /// 16 has the slot. Those that the step itself writes come from memory, keys with their roots, and where there is no
 /// position come zeros, since 0 times what is no number is none. (attend_long.h has the same in a loop of its own: as a
-/// function of both, it changes what the assembler makes of all that kernel, by up to 1 % of a step.)
+/// function of both, it changes what the assembler makes of all of that kernel.)
 template <std::int64_t D, class S, class T>
 __device__ __forceinline__ void mend_rows(const T *from, std::int64_t first_row, int own, int slot, int settled,
                                           int lane, std::uint32_t rows, float root) {
@@ -58,11 +58,11 @@ template <std::int64_t R, std::int64_t D, class T> struct ShortPart {
   float largest, total;       // of row g
 
   /// Blocks 2 i and 2 i + 1.
-  __device__ __forceinline__ void set(int i, float (&score)[4], const bool (&live)[4], int c) {
+  __device__ __forceinline__ void set(int i, const float (&score)[4], const bool (&live)[4]) {
 #pragma unroll
     for (int b = 0; b < 2; ++b) {
       Softmax softmax;
-      float its[2] = {score[2 * b], score[2 * b + 1]};
+      const float its[2] = {score[2 * b], score[2 * b + 1]};
       const bool lives[2] = {live[2 * b], live[2 * b + 1]};
       both[2 * i + b] = softmax.weigh_first(its, lives);
       weight[2 * i + b] = softmax.m;
@@ -177,7 +177,7 @@ __device__ __forceinline__ void attend_short_parts(Ring ring, int stages, const 
         lives[p] = live[position / 32] >> (position % 32 + 2 * c) & 1;
         score[p] *= scale;
       }
-      weights.set(i, score, lives, c);
+      weights.set(i, score, lives);
     }
     weights.weigh();
     if (g < rows && c == 0)

@@ -76,9 +76,9 @@ struct StreamPlan {
   int64_t stageBytes() const; // the largest
   /// Of weights, those of the smallest tasks that matter: all that have less stream no more than an eighth of them.
   int64_t taskBytes(const GraphCode &graph) const;
-  int64_t fragments() const; // of the largest product
-  int64_t rowPieces() const; // of the deepest product
-  int64_t leastRowPieces() const;
+  int64_t fragments() const;      // of the largest product
+  int64_t rowPieces() const;      // of the deepest product
+  int64_t leastRowPieces() const; // of the shallowest
   bool tiles() const;
   int64_t tileStageBytes() const; // the largest
 

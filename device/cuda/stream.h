@@ -180,8 +180,9 @@ struct Reading {
   std::uint32_t flip;
   std::uint32_t missing = ~0u; // pieces of rows, a bit each
   bool there = true;
-  static constexpr int pieces_together =
-      4; // are there or missing: it takes few instructions to tell; the last ones, less
+  /// So many pieces, counted from the first of all, are there or missing together, since it takes few instructions to
+  /// tell; the last ones may be fewer.
+  static constexpr int pieces_together = 4;
 
   /// Those of a row's pieces that are missing; the first of them is number `at` of all.
   template <class T, int Count>
@@ -190,8 +191,10 @@ struct Reading {
     const T *start = row.data + column[0]; // columns differ by constants, so addresses do, too
     if (row.has_all(column)) {
 #pragma unroll
-      for (int i = 0; i < Count; ++i)
-        load(rows[at + i], start + (column[i] - column[0]), missing >> (at + i - i % pieces_together) & 1);
+      for (int i = 0; i < Count; ++i) {
+        const int first = (at + i) / pieces_together * pieces_together; // of those that are there together
+        load(rows[at + i], start + (column[i] - column[0]), missing >> first & 1);
+      }
       return;
     }
 #pragma unroll

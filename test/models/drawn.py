@@ -141,7 +141,8 @@ class Judge:
     def __init__(self, decoder):
         self.decoder, self.known = decoder, {}
         self.count, self.ours, self.theirs, self.rounding = 0, (0, ""), 0, 0
-        self.certain, self.greedy = 0, []  # (margin, what it says if that is large)
+        self.greedy = []  # (margin, whether it is right, what it says if it is not)
+        self.incomplete = None
 
     def log_probabilities(self, prompt, tokens):
         """Those of each token of the answer, exactly and rounded."""
@@ -152,13 +153,17 @@ class Judge:
         return self.known[key]
 
     def add(self, request, answer, where):
+        if not answer or not len(answer["tokens"]) == len(answer["logprobs"]) == request["max_tokens"]:
+            self.incomplete = f"request {request['id']}, {where}, has the answer {answer}, expected {request['max_tokens']} tokens"
+            return
         tokens = answer["tokens"]
         exact, rounded = self.log_probabilities(request["tokens"], tokens)
         self.rounding = max(self.rounding, np.abs(rounded - exact).max())
         for i, (token, found) in enumerate(zip(tokens, answer["logprobs"])):
             self.count += 1
             at = f"token {i} of request {request['id']}, {where}"
-            self.ours = max(self.ours, (abs(found - exact[i][token]), f"{at}, is {found}, expected {exact[i][token]:.6g}"))
+            distance = math.inf if found is None else abs(found - exact[i][token])  # null: no number
+            self.ours = max(self.ours, (distance, f"{at}, is {found}, expected {exact[i][token]:.6g}"))
             self.theirs = max(self.theirs, abs(rounded[i][token] - exact[i][token]))
             if "temperature" not in request:
                 second, best = np.sort(exact[i])[-2:]
@@ -167,6 +172,8 @@ class Judge:
 
     def problem(self):
         """What is wrong, or None."""
+        if self.incomplete:
+            return self.incomplete
         if self.ours[0] > 1.5 * self.theirs:
             return f"log-probabilities are {self.ours[0]:.2g} off, where rounding moves them by {self.theirs:.2g}: {self.ours[1]}"
         certain = [(right, what) for margin, right, what in self.greedy if margin > 2 * self.rounding]
@@ -185,10 +192,7 @@ def check(options, seed, folder):
     judge = Judge(reference.Decoder(folder))
     for way, answers in zip(drawn.ways, ways):
         for request in drawn.requests:
-            answer = answers.get(request["id"])
-            if not answer or not len(answer["tokens"]) == len(answer["logprobs"]) == request["max_tokens"]:
-                return f"request {request['id']} has the answer {answer}, expected {request['max_tokens']} tokens", ""
-            judge.add(request, answer, " ".join(map(str, way)))
+            judge.add(request, answers.get(request["id"]), " ".join(map(str, way)))
     certain = sum(margin > 2 * judge.rounding for margin, _, _ in judge.greedy)
     return judge.problem(), f"{judge.count} tokens, {certain} certain, {judge.ours[0]:.2g} off, rounding {judge.theirs:.2g}"
 

@@ -320,8 +320,8 @@ void addGenerate(Commands &commands) {
       ->capture_default_str();
   command
       ->add_option("--prompt-chunk", options->promptChunk,
-                   "cut prompts at multiples of so many tokens, whoever else is in the batch; 0 is as many as there is "
-                   "room for")
+                   "cut prompts at multiples of so many tokens, whoever else is in the batch; a chunk waits until a "
+                   "step has room for it beside new tokens; 0 is as many as there is room for")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command

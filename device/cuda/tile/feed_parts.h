@@ -18,9 +18,9 @@ inline constexpr int streamed_block = 16, streamed_round = streamed_block * comp
 constexpr int stages_of_round(int positions) { return 2 * (streamed_round / positions); }
 
 /// Positions of a stage: as many as all warps have blocks of 8 for, or half of that, and so on, so that they fit; 0 if
-/// they do not.
+/// they do not, or a round has more stages than the ring.
 template <std::int64_t R, std::int64_t D, class T> constexpr int streamed_positions(const StreamStages &ring) {
-  if (!on_fragments<R, D, T>() || ring.slots < 2)
+  if (!on_fragments<R, D, T>())
     return 0;
   int positions = 8 * compute_warps;
   while (positions >= 16 && positions * (int)(D * sizeof(T)) > ring.bytes)
@@ -41,7 +41,7 @@ template <std::int64_t R, std::int64_t D, class T> constexpr bool feeds_short_pa
 /// before the waits. Their bits hang on who reads them, so that must hang on the request alone.
 inline constexpr int least_to_feed = 2048;
 
-/// Whether a task may be fed, before any table is read.
+/// Whether a task may be fed, before any table is read. Of the keys, their type is all that is asked.
 template <std::int64_t R, std::int64_t D, std::int64_t Page, StreamStages Stages, class T>
 __device__ __forceinline__ bool may_feed(const Memory<T, 4> &, const Memory<std::int32_t, 2> &pages,
                                          const Memory<float, 5> &m) {

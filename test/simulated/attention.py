@@ -6,7 +6,6 @@ with few workers and with many, and be what a decoder in NumPy says of it. Broke
 """
 
 import collections
-import concurrent.futures
 import json
 import pathlib
 import random
@@ -81,30 +80,20 @@ def problem_of(simulator, case, folder, workers=(FEW, MANY), flags=""):
 def problem_of_mutant(simulator, broken, folder):
     """Why broken headers were not noticed, or None."""
     case, name, *change = broken
-    folder.mkdir()
+    mutants.make(mutants.Mutant(name, *change, case.name), folder)
     try:
-        mutants.make(mutants.Mutant(name, *change, case.name), folder)
         return None if problem_of(simulator, case, folder / "model", (FEW,), f"-I{folder}") else "not noticed"
-    except ValueError as error:
-        return str(error)
     except RuntimeError:  # ended by the simulated GPU: the case runs with the true headers
         return None
 
 
-def check(simulator, jobs, scratch):
-    """(passed, failed)."""
+def checks(simulator):
+    """(name, what is wrong, in a folder)."""
 
-    def of_case(number):
-        try:
-            return problem_of(simulator, CASES[number], scratch / f"case-{number}")
-        except (RuntimeError, ValueError) as error:
-            return str(error)
+    def of_case(case):
+        return f"attention, {case.name}", lambda folder: problem_of(simulator, case, folder)
 
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        problems = [*pool.map(of_case, range(len(CASES))),
-                    *pool.map(lambda n: problem_of_mutant(simulator, BROKEN[n], scratch / f"mutant-{n}"), range(len(BROKEN)))]
-    names = [f"attention, {case.name}" for case in CASES] + [f"mutant '{name}', {case.name}" for case, name, *_ in BROKEN]
-    for name, problem in zip(names, problems):
-        if problem:
-            print(f"{name}: {problem}", flush=True)
-    return problems.count(None), len(problems) - problems.count(None)
+    def of_mutant(broken):
+        return f"mutant '{broken[1]}', {broken[0].name}", lambda folder: problem_of_mutant(simulator, broken, folder)
+
+    return [*map(of_case, CASES), *map(of_mutant, BROKEN)]

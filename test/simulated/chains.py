@@ -6,7 +6,6 @@ events of its own, and all must give the same bits.
 """
 
 import collections
-import concurrent.futures
 import pathlib
 import random
 import re
@@ -52,7 +51,6 @@ STAGES = Draw((1536, 1536, 1536, 1000), 1, [(8, 2, 40, 1)])
 
 def problem_of(simulator, drawn, folder, change=None):
     """What is wrong with the chain, or None."""
-    folder.mkdir()
     source, artifact = folder / "chain.mlir", folder / "chain.evt"
     text = program.chain(*drawn.dims, drawn.wide_pieces)
     source.write_text(change(text) if change else text)
@@ -81,20 +79,14 @@ def problem_of(simulator, drawn, folder, change=None):
     return None
 
 
-def check(simulator, seed, count, jobs, scratch):
-    """(passed, failed)."""
-    generator, failed = random.Random(seed), 0
-    drawn_chains = [draw(generator) for _ in range(count)]
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        stages = pool.submit(problem_of, simulator, STAGES, scratch / "stages", stage_by_stage)
-        problems = pool.map(lambda n: problem_of(simulator, drawn_chains[n], scratch / str(n)), range(count))
-        for number, (drawn, problem) in enumerate(zip(drawn_chains, problems)):
-            if not problem:
-                continue
-            print(f"chain {number} of seed {seed}, --hidden {drawn.dims[0]} --qkv {drawn.dims[1]} --feed-forward {drawn.dims[2]} "
-                  f"--vocabulary {drawn.dims[3]} --wide-pieces {drawn.wide_pieces}: {problem}", flush=True)
-            failed += 1
-        if stages.result():
-            print(f"a chain with rows that are read stage by stage: {stages.result()}", flush=True)
-            failed += 1
-    return count + 1 - failed, failed
+def checks(simulator, seed, count):
+    """(name, what is wrong, in a folder)."""
+    generator = random.Random(seed)
+
+    def of_drawn(number, drawn):
+        name = (f"chain {number} of seed {seed}, --hidden {drawn.dims[0]} --qkv {drawn.dims[1]} --feed-forward {drawn.dims[2]} "
+                f"--vocabulary {drawn.dims[3]} --wide-pieces {drawn.wide_pieces}")
+        return name, lambda folder: problem_of(simulator, drawn, folder)
+
+    return [("a chain with rows that are read stage by stage", lambda folder: problem_of(simulator, STAGES, folder, stage_by_stage)),
+            *(of_drawn(number, draw(generator)) for number in range(count))]

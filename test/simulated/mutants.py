@@ -85,18 +85,22 @@ def noticed(simulator, example, schedule, folder, seeds):
     return False
 
 
-def problem_of(simulator, mutant, scratch, seeds):
+def problem_of(simulator, mutant, folder, seeds):
     """Why the mutant was not noticed, or None."""
-    folder = scratch / re.sub(r"\W", "-", mutant.name)
-    try:
-        make(mutant, folder)
-        if noticed(simulator, mutant.example, mutant.schedule, folder, range(1, seeds + 1)):
-            return None
-    except (ValueError, RuntimeError) as error:
-        return str(error)
+    make(mutant, folder)
+    if noticed(simulator, mutant.example, mutant.schedule, folder, range(1, seeds + 1)):
+        return None
     return f"not noticed under {seeds} seeds by {mutant.example}"
 
 
-def controls():
-    """The examples and schedules that mutants are noticed by: with the true headers they must not fail."""
-    return sorted({(mutant.example, mutant.schedule) for mutant in ALL})
+def checks(simulator, seeds):
+    """(name, what is wrong, in a folder): every mutant, and before them the examples and schedules that they are noticed by, which
+    must not fail with the true headers."""
+
+    def control(case):
+        return f"no mutant, {' '.join(case)}", lambda folder: "fails" if noticed(simulator, *case, folder, [1]) else None
+
+    def broken(mutant):
+        return f"mutant '{mutant.name}'", lambda folder: problem_of(simulator, mutant, folder, seeds)
+
+    return [*map(control, sorted({(mutant.example, mutant.schedule) for mutant in ALL})), *map(broken, ALL)]

@@ -28,7 +28,6 @@ CASES = [Case("rows", ALONG, "rows"), Case("pairs", ALONG, "pairs"), Case("first
 
 def problem_of(simulator, case, seeds, folder):
     """What is wrong, or None."""
-    folder.mkdir()
     source, artifact = folder / "program.mlir", folder / "program.evt"
     text = case.file.read_text()
     source.write_text(case.change(text) if case.change else text)
@@ -52,3 +51,8 @@ def problem_of(simulator, case, seeds, folder):
                 if found != expected:
                     return f"{schedule}, {blocks} blocks, EVT_SIMULATED_SEED={seed}: {found}, expected {expected}"
     return None
+
+
+def checks(simulator, seeds):
+    """(name, what is wrong, in a folder)."""
+    return [(f"waits, {case.name}", lambda folder, case=case: problem_of(simulator, case, seeds, folder)) for case in CASES]

@@ -6,8 +6,7 @@
 //   2. boxes at constant offsets, or a box around what is needed: some tasks wait for more than they need;
 //   3. the same boxes, where a bound that no affine expression gives is replaced by the end of the dimension;
 //   4. an event with the first coordinates of the producer only, and waits for whole steps of them that come before.
-//   One
-//      of these is always possible: an event without coordinates where all of the producer comes before, and in a
+//      One of these is always possible: an event without coordinates where all of the producer comes before, and in a
 //      common repeat one with its iterations.
 //
 // None but the first orders just what is needed, but all of them go forward in program order, so no circle can arise.

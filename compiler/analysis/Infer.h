@@ -3,9 +3,9 @@
 // For each pair of calls with a direct dependence that no chain of others implies, the tasks a consumer needs are a set
 // of producer coordinates. The event has the coordinates the consumer tells apart:
 //
-//   total(i) needs partial(i, 0..3)             coordinate j is always needed whole: it is dropped and becomes the
-//   count
-//                                               shape [n], notify (i, j) -> (i), wait (i) -> (i), count 4
+//   total(i) needs partial(i, 0..3)             coordinate j is always needed whole: it is dropped and
+//                                               becomes the count: shape [n], notify (i, j) -> (i),
+//                                               wait (i) -> (i), count 4
 //   head(h) needs qkv(7 h .. 7 h + 6)           aligned groups of seven become one element
 //                                               notify (j) -> (j floordiv 7), wait (h) -> (h), count 7
 //   step(t, i) needs step(t - 1, i - 1 .. i + 1)   a range of elements: wait [t - 1, i - 1 to i + 1], count 1

@@ -4,11 +4,9 @@
 // beforehand: a schedule is loops over the run-time extents.
 //
 //   static   every worker walks the calls in program order and runs its share of each. A coordinate along which the
-//   call
-//            depends on itself is walked in order by all workers; the share is taken of the others.
-//   ticket   every worker walks the calls in program order and, in each, takes the next number of one counter that runs
-//   over
-//            all calls. A number stands for a few neighbouring tasks.
+//            call depends on itself is walked in order by all workers; the share is taken of the others.
+//   ticket   every worker walks the calls in program order and, in each, takes the next number of one counter that
+//            runs over all calls. A number stands for a few neighbouring tasks.
 //   dynamic  device/cpu/dynamic.h.
 #pragma once
 

@@ -222,18 +222,19 @@ ir::GraphOp findGraph(ModuleOp module, const std::string &name) {
 
 //===-- The map of the pipeline -----------------------------------------------------------------------------------===//
 //
-//   split roles       products, for a GPU where the target has a form for their roles, and on the CPU if asked for, to
-//   run
-//                     them as a GPU does. Before the proof, so that what is proved is what is run
+//   split roles       products, for a GPU where the target has a form for their roles, and on the CPU if asked for,
+//                     to run them as a GPU does. Before the proof, so that what is proved is what is run
 //   infer events      a graph without events gets them from what its tasks read and write; a graph with events keeps
 //                     them, because whoever wrote them may know more than the analysis does
-//   prove             order, counts and progress for every shape. First, because nothing after it looks for mistakes: a
-//                     schedule only has to respect the events
+//   prove             order, counts and progress for every shape. First, because nothing after it looks for mistakes:
+//                     a schedule only has to respect the events
 //   plan schedules    which coordinates a call depends on itself along (static), who waits for an element (dynamic)
 //   emit              C++ against the device API and the manifest; sources written by hand are read, and from here on
 //                     known by their names in the artifact. All shapes stay symbolic up to here and in the kernel
 //   compile, write    the host compiler, then the directory is moved into place, so that a failed run leaves the old
-//   one
+//                     one
+//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 LogicalResult check(Program &program, const Options &options) {
   program.facts.wanted = options.schedules;

@@ -4,14 +4,11 @@
 // Such a function is split over the roles of a block that outlive a task:
 //
 //   loader     fetches the weights of the next tasks into a ring of shared-memory stages. Nothing orders a weight, so
-//   it
-//              runs ahead as far as the ring allows, over task boundaries.
+//              it runs ahead as far as the ring allows, over task boundaries.
 //   compute    waits for the task's events, keeps its rows (the activations) in registers for as long as consecutive
-//   tasks
-//              have the same ones, multiplies stage after stage, and passes the sums on.
+//              tasks have the same ones, multiplies stage after stage, and passes the sums on.
 //   epilogue   adds the warps' sums in a fixed order and does everything after the product: element-wise operations,
-//   further
-//              loads, stores, notifies. Only it touches memory after a product.
+//              further loads, stores, notifies. Only it touches memory after a product.
 //
 // The form that is recognized, of functions that are split into roles (RoleProduct.h), and of which what the last role
 // does must be expressible on 8-row fragments (emit/FragmentCode.h):

@@ -8,8 +8,7 @@
 //
 //   scores (16 rows x 8 positions)    lane (g, c) of a key's fragment: of position g, columns 32 i + 8 c … + 7
 //   values (16 rows x 8 columns)      lane (g, c): of positions 2c, 2c + 1, 2c + 8, 2c + 9, columns 64 j + 8 g … + 7,
-//   which
-//                                     are column g of eight fragments
+//                                     which are column g of eight fragments
 //
 // Rows beyond 16 are a pass of their own. Columns that are not a multiple of 64, and f32, take a plain way: a warp for
 // a position, its lanes sharing the columns.

@@ -1,8 +1,7 @@
 // Programs whose tables are computed by the kernel itself: a random member of one family.
 //
 //   plan            who goes where: the group of each token, tokens of each group, their places (indptr, padded to
-//   whole
-//                   tiles), the place of each token and the token of each place
+//                   whole tiles), the place of each token and the token of each place
 //   produce(i)      values of some tokens; tells the group of each that it arrived (coordinates read from a table)
 //   up(e, r, j)     ragged: a tile of places of a group, once all its tokens arrived (a count read from memory)
 //   down(e, r)      ragged: the same tile, once all its columns are there (counts 0 for tiles that do not exist)

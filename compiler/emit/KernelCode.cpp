@@ -24,7 +24,7 @@ namespace {
 
 std::string num(int64_t n) { return std::to_string(n); }
 
-// What device/cuda/worker.h provides; the emitted source is checked against it by its own static assertions.
+// What device/cuda/block.h and worker.h provide; the emitted source is checked against it by its own static assertions.
 constexpr int64_t cudaThreads = 384, cudaStreamingThreads = 512;
 constexpr int64_t cudaBytesInFlight = 40 << 10;
 constexpr int64_t cudaCollectedLimit = 256;

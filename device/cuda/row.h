@@ -3,8 +3,8 @@
 // whole; those at an edge take the slow way, element by element.
 #pragma once
 
+#include "device/cuda/elements.h"
 #include "device/cuda/memory.h"
-#include "device/cuda/stream.h"
 
 namespace evt {
 

@@ -40,7 +40,7 @@ Shapes resolveShapes(const Manifest &manifest, std::span<const int64_t> symbols)
 int64_t fetchedRows(const Memory &memory, const CudaSection::TensorMap &map, int64_t rows);
 
 // Rows of its tiles that are fetched: of such a buffer with few, no more than those, in whole groups of 8. The kernel
-// counts on that many (device/cuda/tiled.h, fetched_rows).
+// counts on that many (device/cuda/tile_ring.h, fetched_rows).
 int64_t fetchedTileRows(const Memory &memory, const CudaSection::TensorMap &map, int64_t rows);
 
 // Row-major coordinates of a linear index, as "[3, 0]"; "[]" for rank 0.

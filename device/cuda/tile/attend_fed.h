@@ -21,7 +21,7 @@
 
 #include "device/cuda/tile/attend_softmax.h"
 #include "device/cuda/tile/positions.h"
-#include "device/cuda/tiled.h"
+#include "device/cuda/tile_ring.h"
 
 namespace evt::tile {
 

@@ -75,16 +75,19 @@ void addCheck(Commands &commands) {
       "which "
       "'evt run --check' checks. A program without events gets them derived first.",
       {"evt check examples/row_sum/row_sum.mlir", "evt check examples/decoder/decoder.mlir --json",
-       "evt check examples/chained_matmul/chained_matmul.mlir --infer"},
+       "evt check examples/chained_matmul/chained_matmul.mlir --infer",
+       "evt check bench/step/models/qwen3-8b --same-bits"},
       [options] {
         options->request.quiet = options->json;
         check(*options);
       });
-  command->add_option("FILE", options->file, "the program, a .mlir file")->required();
+  command->add_option("FILE", options->file, "the program, a .mlir file, or the folder of a model with its config.json")
+      ->required();
   command->add_flag("--infer", options->request.infer,
                     "drop the program's own events, derive them from what tasks read and write, and print the graph");
   command->add_flag("--json", options->json, "print the answer as JSON, with the diagnostics in it");
   addGraphOption(command, options->compile);
+  addStepOptions(command, options->compile);
 }
 
 } // namespace evt::tool

@@ -34,7 +34,7 @@ struct CompileOptions {
 
 /// --graph
 void addGraphOption(CLI::App *command, CompileOptions &options);
-/// --max-tokens, --max-requests, --max-context, --page-size
+/// --max-tokens, --max-requests, --max-context, --page-size, --all-to-all, --same-bits
 void addStepOptions(CLI::App *command, CompileOptions &options);
 /// --graph, --target, --cxx, --march, --cxxflag, --nvcc, --arch, --nvccflag, --only-schedule, --roles, --no-verify
 void addCompileOptions(CLI::App *command, CompileOptions &options);

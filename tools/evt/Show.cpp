@@ -72,12 +72,17 @@ void addShow(Commands &commands) {
        "evt show examples/stencil2d/stencil2d.mlir --stage source",
        "evt show examples/row_sum/row_sum.mlir --html graph.html --size n=4"},
       [options] { show(*options); });
-  command->add_option("FILE", options->file, "a .mlir file; with --html also an artifact directory")->required();
+  command
+      ->add_option("FILE", options->file,
+                   "a .mlir file, or the folder of a model with its config.json; with --html also an artifact "
+                   "directory")
+      ->required();
   command->add_option("--stage", options->stage, "parsed, events, model, cost, schedule, roles, source or manifest")
       ->type_name("NAME");
   command->add_option("--html", options->html, "write the task graph to this page")->type_name("FILE");
   addArgumentOptions(command, options->arguments);
   addCompileOptions(command, options->compile);
+  addStepOptions(command, options->compile);
 }
 
 } // namespace evt::tool

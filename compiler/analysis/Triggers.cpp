@@ -88,6 +88,17 @@ unsigned sharedTail(const TaskGraph &graph, int index) {
   return tail;
 }
 
+std::string elementPrefix(const std::vector<std::string> &symbols) {
+  std::string prefix = "e";
+  auto isTaken = [&](const std::string &name) {
+    return name.size() > prefix.size() && name.compare(0, prefix.size(), prefix) == 0 &&
+           name.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
+  };
+  while (std::any_of(symbols.begin(), symbols.end(), isTaken))
+    prefix += '_';
+  return prefix;
+}
+
 std::optional<std::string> wokenTasks(const TaskGraph &graph, int index, unsigned wait, const std::string &statement,
                                       unsigned tail) {
   const Call &call = at(graph.calls, index);
@@ -98,7 +109,10 @@ std::optional<std::string> wokenTasks(const TaskGraph &graph, int index, unsigne
     woken = isl::manage(
         isl_map_project_out(woken.release(), isl_dim_out, static_cast<unsigned>(call.coordNames.size()) - tail, tail));
   // The element's coordinates are parameters of the code. It is in the shape; whether anyone waits for it is asked.
-  isl::multi_id names = coordinateNames(woken.domain().space(), "e");
+  std::vector<std::string> symbols;
+  for (const Symbol &symbol : graph.symbols)
+    symbols.push_back(symbol.name);
+  isl::multi_id names = coordinateNames(woken.domain().space(), elementPrefix(symbols));
   isl::set shape = at(graph.events, call.waits[wait].event).shape.intersect_params(graph.context);
   return loops(woken.bind_domain(names), shape.bind(names), statement);
 }

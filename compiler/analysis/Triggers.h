@@ -30,9 +30,13 @@ isl::map awaitedElements(const TaskGraph &graph, int call, unsigned wait);
 /// ready together: one counter and one range of task indices serve them all. 0 for a ragged call.
 unsigned sharedTail(const TaskGraph &graph, int call);
 
-/// Loops over the tasks of `call` that wait for element (e0, e1, …) through its wait number `wait`; `statement(c0, …);`
-/// for each, c0, … being the task's coordinates but the last `tail`, which is at most sharedTail. Tasks of a ragged
-/// call that do not exist are among them. None if the wait's element is read from memory.
+/// What an element's coordinates are called in code, beside symbols of these names: e0, e1, … unless one is such a
+/// name.
+std::string elementPrefix(const std::vector<std::string> &symbols);
+
+/// Loops over the tasks of `call` that wait for element (e0, e1, …; see elementPrefix) through its wait number `wait`;
+/// `statement(c0, …);` for each, c0, … being the task's coordinates but the last `tail`, which is at most sharedTail.
+/// Tasks of a ragged call that do not exist are among them. None if the wait's element is read from memory.
 std::optional<std::string> wokenTasks(const TaskGraph &graph, int call, unsigned wait, const std::string &statement,
                                       unsigned tail = 0);
 

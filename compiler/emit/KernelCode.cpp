@@ -81,6 +81,8 @@ bool ScheduleFacts::wants(StringRef schedule) const { return wanted.empty() || l
 std::string ScheduleFacts::dynamicRefusal() const {
   if (!wants("dynamic"))
     return notWanted;
+  if (!refusesDynamic.empty())
+    return refusesDynamic;
   for (auto &call : triggers)
     for (auto &t : call)
       if (!t.refusal.empty())
@@ -285,7 +287,7 @@ std::optional<int64_t> mostTrips(scf::ForOp loop) {
   auto step = getConstantIntValue(loop.getStep());
   SmallVector<Value> values;
   auto lower = expressionsOf(loop.getLowerBound(), values), upper = expressionsOf(loop.getUpperBound(), values);
-  if (!step || lower.size() != 1)
+  if (!step || *step < 1 || lower.size() != 1)
     return std::nullopt;
   std::optional<int64_t> most;
   for (AffineExpr e : upper)

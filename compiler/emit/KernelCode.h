@@ -15,6 +15,7 @@ namespace evt::emit {
 struct ScheduleFacts {
   Carried carried;
   Triggers triggers;
+  std::string refusesDynamic;           // why, where it is no single wait's; empty if it does not
   std::vector<unsigned> sharedTail;     // of each call: last coordinates that do not change what a task waits for
   std::vector<bool> mayStartReady;      // of each call: some task might wait for nothing
   std::vector<std::vector<bool>> apart; // of two calls: no launch has tasks of both

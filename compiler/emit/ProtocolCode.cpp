@@ -2,6 +2,8 @@
 
 #include "ScalarCode.h"
 
+#include "compiler/analysis/Triggers.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -144,6 +146,8 @@ private:
           to = "evt::least(" + to + ", " + extent + num(d) + ")";
           if (isAlong)
             from = "evt::most(" + from + ", from)", to = "evt::least(" + to + ", to)";
+        } else if (ir::constantOf(hi) == ir::wholeDimension) {
+          to = extent + num(d);
         }
         out.line("for (int64_t ", a, " = ", from, ", z", d, " = ", to, "; ", a, " < z", d, "; ++", a, ") {");
         ++opened;
@@ -343,11 +347,15 @@ void emitTriggers(const GraphCode &graph, const Triggers &triggers, const std::v
     out.line("}");
   }
   out.line();
+  std::vector<std::string> symbolNames;
+  for (const auto &symbol : s.symbols)
+    symbolNames.push_back(symbol.name);
+  const std::string elementName = elementPrefix(symbolNames);
   for (auto [e, event] : llvm::enumerate(s.events)) {
     ir::EventOp op = event;
     std::string params;
     for (unsigned d = 0; d < rankOf(op); ++d)
-      params += ", [[maybe_unused]] int64_t e" + num(d);
+      params += ", [[maybe_unused]] int64_t " + elementName + num(d);
     out.line("// ", op.getName().str());
     out.line("EVT_FN void complete_", e, "([[maybe_unused]] evt::DynamicWorker &w, [[maybe_unused]] const Program &P",
              params, ") {");
@@ -361,8 +369,8 @@ void emitTriggers(const GraphCode &graph, const Triggers &triggers, const std::v
         out.line("for (int64_t a", d, " = 0; a", d, " < P.e", f, "_", d, "; ++a", d, ") {");
         args += ", a" + num(d);
       }
-      out.line("const uint32_t known = evt::table_bias - (uint32_t)(P.m", s.memoryOf(counted.getTable()), ".data[",
-               elementIndex(f, counted), "] * INT64_C(", (int64_t)counted.getFactor(), "));");
+      out.line("const uint32_t known = evt::table_bias - (uint32_t)evt::most(P.m", s.memoryOf(counted.getTable()),
+               ".data[", elementIndex(f, counted), "] * INT64_C(", (int64_t)counted.getFactor(), "), 0);");
       out.line("if (evt::Worker::arrive(P.e", f, " + ", elementIndex(f, counted),
                ", known) == evt::table_bias) complete_", f, "(w, P", args, ");");
       for (unsigned d = 0; d < rankOf(counted); ++d)

@@ -324,7 +324,7 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const Ta
     std::string run = "if (!" + taskCall(graph, k, "use") + ") return;";
     out.line("// ", graph.signature.callName(k));
     if (g.op.isRagged()) {
-      out.line("if (", product(ArrayRef<std::string>(g.extents).drop_front()), " > 0) {");
+      out.line("if (", g.extents[0], " > 0 && ", product(ArrayRef<std::string>(g.extents).drop_front()), " > 0) {");
       openGroups(graph, k, hasRoles(forms), out);
       out.line("const evt::Range mine = evt::share(groups.tiles() * ",
                product(ArrayRef<std::string>(g.extents).drop_front()), ", w.id, w.workers);");

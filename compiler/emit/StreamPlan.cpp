@@ -169,9 +169,13 @@ static bool isAtLeastOne(const ir::Signature &s, ir::EventOp event) {
   AffineMap map = event.getCountMap();
   if (map.isSingleConstant())
     return map.getSingleConstantResult() > 0;
-  auto operand = dyn_cast<AffineSymbolExpr>(map.getResult(0));
-  int symbol = operand ? s.symbolOf(event.getCountOperands()[operand.getPosition()]) : -1;
-  return symbol >= 0 && s.symbols[symbol].min > 0 && event.getFactor() > 0;
+  return event.getFactor() > 0 && llvm::all_of(map.getResults(), [&](AffineExpr result) { // the least of them
+           if (auto constant = dyn_cast<AffineConstantExpr>(result))
+             return constant.getValue() > 0;
+           auto operand = dyn_cast<AffineSymbolExpr>(result);
+           int symbol = operand ? s.symbolOf(event.getCountOperands()[operand.getPosition()]) : -1;
+           return symbol >= 0 && s.symbols[symbol].min > 0;
+         });
 }
 
 void StreamPlan::findInlined(const GraphCode &graph) {
@@ -195,7 +199,8 @@ void StreamPlan::findInlined(const GraphCode &graph) {
     std::vector<std::string> extents;
     for (Value v : event.getExtents())
       extents.push_back(graph.expression(v));
-    bool alone = !event.getTable() && extents == graph.extentList(m) && isAtLeastOne(s, event);
+    bool alone = !event.getTable() && extents == graph.extentList(m) && isAtLeastOne(s, event) &&
+                 llvm::none_of(s.events, [&](ir::EventOp other) { return other.getGuard() == event.getEvent(); });
     bool byWarps = true, byBlocks = !waitsInside(ir::calleeOf(call)); // that complete it
     for (unsigned k = 0; k < calls.size() && alone; ++k) {
       ir::CallOp other = s.calls[k];

@@ -1,5 +1,6 @@
 // Calls and their protocols: parsing (region form and map shorthand), printing, checking.
 #include "Evt.h"
+#include "Signature.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -410,12 +411,23 @@ LogicalResult verifyProtocol(CallOp call) {
       }
       return WalkResult::advance();
     }
-    if (auto loop = dyn_cast<scf::ForOp>(op); loop && loop.getNumResults() == 0)
+    if (auto loop = dyn_cast<scf::ForOp>(op); loop && loop.getNumResults() == 0) {
+      if (constantOf(loop.getStep()).value_or(1) > 0)
+        return WalkResult::advance();
+      op->emitOpError("has a step of ") << *constantOf(loop.getStep()) << ", required at least 1";
+      return WalkResult::interrupt();
+    }
+    if (isa<arith::ConstantOp, arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::DivSIOp, arith::DivUIOp,
+            arith::FloorDivSIOp, arith::CeilDivSIOp, arith::RemSIOp, arith::RemUIOp, arith::MinSIOp, arith::MaxSIOp>(
+            op) &&
+        op->getResult(0).getType().isIndex())
       return WalkResult::advance();
-    bool isIndexArith = op->getDialect() == op->getContext()->getLoadedDialect<arith::ArithDialect>() &&
-                        llvm::all_of(op->getResultTypes(), [](Type t) { return t.isIndex(); });
-    if (isIndexArith)
-      return WalkResult::advance();
+    if (isa<arith::ArithDialect>(op->getDialect()) &&
+        llvm::all_of(op->getResultTypes(), [](Type t) { return t.isIndex(); })) {
+      op->emitOpError("is not allowed in a protocol: index arithmetic is addi, subi, muli, floordivsi, ceildivsi, "
+                      "divsi, divui, remsi, remui, minsi, maxsi and affine maps there");
+      return WalkResult::interrupt();
+    }
     op->emitOpError("is not allowed in a protocol: waits, notifies, evt.read, index arithmetic and scf.for are");
     return WalkResult::interrupt();
   });

@@ -18,14 +18,37 @@ LogicalResult verifyGraphOp(Operation *op) {
     return success();
   if (isa<memref::DimOp>(op))
     return verifyDimension(op);
+  // What a launch computes, too, from the manifest, whose quotients round down: those that truncate differ below zero.
+  if (isa<arith::ConstantOp, arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::FloorDivSIOp, arith::CeilDivSIOp,
+          arith::MinSIOp, arith::MaxSIOp>(op) &&
+      op->getResult(0).getType().isIndex())
+    return success();
   if (isa<arith::ArithDialect>(op->getDialect()) &&
       llvm::all_of(op->getResultTypes(), [](Type t) { return t.isIndex(); }))
-    return success();
+    return op->emitOpError("is not allowed in a graph: index arithmetic is addi, subi, muli, floordivsi, ceildivsi, "
+                           "minsi, maxsi and affine maps there");
   return op->emitOpError(
       "is not allowed in a graph: calls, repeats, events, buffers, symbols and index arithmetic are");
 }
 
-/// Names end up in messages, in manifests and as parameters of the analysis.
+/// What it names is an argument of a function in emitted code, where these words are taken.
+bool isWordOfCxx(StringRef name) {
+  static const llvm::StringSet<> words{
+      "alignas",  "and",      "asm",     "auto",      "bool",    "break",    "case",      "catch",    "char",
+      "class",    "concept",  "const",   "continue",  "default", "delete",   "do",        "double",   "else",
+      "enum",     "explicit", "export",  "extern",    "false",   "float",    "for",       "friend",   "goto",
+      "if",       "inline",   "int",     "int64_t",   "long",    "mutable",  "namespace", "new",      "not",
+      "operator", "or",       "private", "protected", "public",  "ready",    "register",  "requires", "return",
+      "short",    "signed",   "sizeof",  "static",    "struct",  "switch",   "template",  "this",     "throw",
+      "true",     "try",      "typedef", "typename",  "union",   "unsigned", "using",     "virtual",  "void",
+      "volatile", "while",    "xor",     "evt"};
+  return words.contains(name);
+}
+
+constexpr int64_t mostDimensions = 16; // of a memory: device/cpu/memory.h
+constexpr size_t mostCoordinates = 8;  // of an event's element: device/cuda/block.h, Notification
+
+/// Names end up in messages, in manifests, as parameters of the analysis and in emitted code.
 bool isIdentifier(StringRef name) {
   return !name.empty() && !llvm::isDigit(name.front()) &&
          llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
@@ -34,12 +57,26 @@ bool isIdentifier(StringRef name) {
 LogicalResult verifySymbolNames(GraphOp graph) {
   llvm::StringSet<> names;
   llvm::DenseSet<std::pair<Value, int64_t>> named;
-  for (BlockArgument argument : graph.getBody().getArguments())
+  auto wrong = [](StringRef name) -> const char * {
+    return !isIdentifier(name) ? "must be letters, digits and '_', and begin with no digit"
+           : isWordOfCxx(name) ? "is a word of C++, in which kernels are written"
+                               : nullptr;
+  };
+  if (!isIdentifier(graph.getSymName()))
+    return graph.emitOpError("name must be letters, digits and '_', and begin with no digit");
+  for (BlockArgument argument : graph.getBody().getArguments()) {
+    StringRef name = graph.getArgName(argument.getArgNumber());
+    if (!isIdentifier(name) || argument.getType().isIndex())
+      if (const char *why = wrong(name))
+        return graph.emitOpError("argument's name '") << name << "' " << why;
     if (argument.getType().isIndex())
-      names.insert(graph.getArgName(argument.getArgNumber()));
+      names.insert(name);
+  }
   for (auto symbol : graph.getBody().getOps<SymbolOp>()) {
     if (!isIdentifier(symbol.getName()))
       return symbol.emitOpError("name must be letters, digits and '_', found '") << symbol.getName() << "'";
+    if (const char *why = wrong(symbol.getName()))
+      return symbol.emitOpError("name '") << symbol.getName() << "' " << why;
     if (!names.insert(symbol.getName()).second)
       return symbol.emitOpError("'") << symbol.getName() << "' is declared twice";
     for (auto [tensor, dim] : llvm::zip(symbol.getTensors(), symbol.getDims()))
@@ -81,14 +118,26 @@ LogicalResult verifyGraphBody(GraphOp graph) {
   if (walked.wasInterrupted() || failed(verifySymbolNames(graph)))
     return failure();
   llvm::StringSet<> memories, events;
-  for (BlockArgument argument : graph.getBody().getArguments())
+  for (BlockArgument argument : graph.getBody().getArguments()) {
     memories.insert(graph.getArgName(argument.getArgNumber()));
+    auto type = dyn_cast<MemRefType>(argument.getType());
+    if (type && type.getRank() > mostDimensions)
+      return graph.emitOpError("argument '") << graph.getArgName(argument.getArgNumber()) << "' has " << type.getRank()
+                                             << " dimensions, required at most " << mostDimensions;
+  }
   for (auto alloc : graph.getBody().getOps<AllocOp>())
     if (!memories.insert(alloc.getName()).second)
       return alloc.emitOpError("name '") << alloc.getName() << "' is used twice";
-  for (auto event : graph.getBody().getOps<EventOp>())
+  for (auto event : graph.getBody().getOps<EventOp>()) {
+    if (event.getExtents().size() > mostCoordinates)
+      return event.emitOpError("has ") << event.getExtents().size() << " dimensions, required at most "
+                                       << mostCoordinates;
+    if (auto guard = event.getGuard() ? event.getGuard().getDefiningOp<EventOp>() : EventOp();
+        guard && guard.getTable())
+      return event.emitOpError("has the guard '") << guard.getName() << "', whose own count is in memory";
     if (!events.insert(event.getName()).second)
       return event.emitOpError("name '") << event.getName() << "' is used twice";
+  }
   return success();
 }
 

@@ -44,16 +44,45 @@ std::string sealed(nlohmann::ordered_json manifest) {
   return text;
 }
 
+/// Why what is there is not to be replaced: it is no artifact, or holds what no artifact does. Empty if it may be.
+std::string whyNotReplaced(const fs::path &target) {
+  std::error_code error;
+  const fs::file_status status = fs::status(target, error);
+  if (status.type() == fs::file_type::not_found)
+    return "";
+  if (error)
+    return "cannot be written: " + error.message();
+  if (!fs::is_directory(status))
+    return "exists and is not a directory";
+  fs::directory_iterator entries(target, error);
+  if (error)
+    return "cannot be read: " + error.message();
+  if (entries == fs::directory_iterator())
+    return "";
+  nlohmann::ordered_json manifest =
+      nlohmann::ordered_json::parse(readFile(target / "manifest.json"), nullptr, /*allow_exceptions=*/false);
+  if (!manifest.is_object() || !manifest.contains("files") || !manifest["files"].is_object() ||
+      !manifest.contains("checksum"))
+    return "is not empty and holds no artifact";
+  for (const fs::directory_entry &entry : entries) {
+    std::string name = entry.path().filename().string();
+    if (name != "manifest.json" && !manifest["files"].contains(name))
+      return "holds an artifact and '" + name + "', which is no part of it";
+  }
+  return "";
+}
+
 } // namespace
 
 std::string writeArtifact(const ArtifactContents &contents, const std::string &directory) {
   std::error_code error;
-  fs::path target(directory);
-  if (fs::exists(target) && !fs::is_directory(target))
-    return "'" + directory + "' exists and is not a directory";
-  if (fs::exists(target) && !fs::is_empty(target) && !fs::exists(target / "manifest.json"))
-    return "'" + directory + "' is not empty and holds no artifact";
-  fs::path staging = directory + ".tmp" + std::to_string(getpid());
+  // Without a slash at its end, and where "." is: what is staged beside it must not be inside of it.
+  fs::path target = fs::weakly_canonical(directory.empty() ? "." : directory, error);
+  if (!error && !target.has_filename())
+    target = target.parent_path();
+  if (std::string why = error ? error.message() : whyNotReplaced(target); !why.empty())
+    return "'" + directory + "' " + (error ? "cannot be written: " : "") + why;
+  fs::path staging = target.string() + ".tmp" + std::to_string(getpid());
   fs::create_directories(staging, error);
   if (error)
     return "cannot create '" + staging.string() + "': " + error.message();
@@ -75,7 +104,7 @@ std::string writeArtifact(const ArtifactContents &contents, const std::string &d
   std::string failure = contents.build(staging.string(), manifest, names);
   if (!failure.empty()) {
     const std::string &source = contents.texts.front().first;
-    std::string kept = directory + ".failed" + fs::path(source).extension().string();
+    std::string kept = target.string() + ".failed" + fs::path(source).extension().string();
     fs::copy_file(staging / source, kept, fs::copy_options::overwrite_existing, error);
     return "the emitted source does not compile (kept as " + kept + "): " + failure;
   }
@@ -85,9 +114,20 @@ std::string writeArtifact(const ArtifactContents &contents, const std::string &d
   }
   if (!writeFile(staging / "manifest.json", sealed(manifest)))
     return "cannot write to '" + staging.string() + "'";
-  fs::remove_all(target, error);
+  // The old one goes when the new one is in its place.
+  fs::path old = target.string() + ".old" + std::to_string(getpid());
+  fs::rename(target, old, error);
+  const bool hasOld = !error;
   fs::rename(staging, target, error);
-  return error ? "cannot move the artifact to '" + directory + "': " + error.message() : "";
+  if (!error) {
+    std::error_code ignored;
+    fs::remove_all(old, ignored);
+    return "";
+  }
+  std::string why = error.message();
+  if (hasOld)
+    fs::rename(old, target, error);
+  return "cannot move the artifact to '" + directory + "': " + why;
 }
 
 } // namespace evt::pipeline

@@ -38,27 +38,54 @@ std::string subjectAt(const TaskGraph &graph, const std::string &location) {
 }
 
 /// A ragged call reads its table to find out which tasks exist, before any task could wait: only a guard orders that.
-/// The proofs see a task that may not exist and leave it open; but the table is read in any case.
+/// The proofs see a task that may not exist and leave it open; but the table is read in any case. And by every worker,
+/// also by one that has no task of the call and that nobody waits for, so it must not be written again.
 void requireGuards(const Extraction &extraction, CheckResult &result) {
   const TaskGraph &graph = extraction.graph;
   for (auto [index, call] : llvm::enumerate(graph.calls)) {
     ir::CallOp op = extraction.signature.calls[index];
-    if (!op.isRagged() || op.getRaggedGuard())
+    if (!op.isRagged())
       continue;
+    const bool isGuarded = static_cast<bool>(op.getRaggedGuard());
     int table = extraction.signature.memoryOf(op.getRaggedTable());
-    for (const Call &other : graph.calls)
+    for (auto [number, other] : llvm::enumerate(graph.calls))
       for (const Access &access : other.accesses) {
-        if (!access.write || access.memory != table)
+        // Of one that comes before, the guard's event orders the writing. In a repeat, it comes after, too.
+        auto around = ir::enclosingRepeats(op), aroundOther = ir::enclosingRepeats(extraction.signature.calls[number]);
+        bool isBefore = number < index && (around.empty() || aroundOther.empty() || around[0] != aroundOther[0]);
+        if (!access.write || access.memory != table || (isGuarded && isBefore))
           continue;
         const std::string &name = graph.memories[table].name;
         result.violations.push_back({ViolationKind::Order,
                                      "the ragged grid of " + call.name + " is read from " + name + ", which " +
-                                         other.name + " writes, but has no guard that orders the reading",
+                                         other.name +
+                                         (isGuarded ? " writes again while workers may still read it"
+                                                    : " writes, but has no guard that orders the reading"),
                                      call.location,
                                      {{other.name + " writes " + name + " here", access.location}},
                                      {}});
         return;
       }
+  }
+}
+
+/// Counts in memory are read for every element of an event.
+void requireCountTables(const Extraction &extraction, CheckResult &result) {
+  const TaskGraph &graph = extraction.graph;
+  for (auto [index, event] : llvm::enumerate(graph.events)) {
+    ir::EventOp op = extraction.signature.events[index];
+    if (!op.getTable())
+      continue;
+    int table = extraction.signature.memoryOf(op.getTable());
+    const Memory &memory = graph.memories[table];
+    auto unnamed = [](const isl::set &set) { return isl::manage(isl_set_reset_tuple_id(isl::set(set).release())); };
+    if (!unnamed(event.shape).intersect_params(graph.context).is_subset(unnamed(memory.shape)))
+      result.violations.push_back(
+          {ViolationKind::Bound,
+           "the counts of " + event.name + " are read from " + memory.name + ", which may have fewer elements",
+           event.location,
+           {},
+           {}});
   }
 }
 
@@ -68,6 +95,7 @@ CheckResult checkExtraction(const Extraction &extraction, const ProofLimits &lim
   Findings findings = verify(extraction.graph, limits);
   CheckResult result{{}, std::move(findings.obligations)};
   requireGuards(extraction, result);
+  requireCountTables(extraction, result);
   for (Violation &violation : findings.violations) {
     if (extraction.derived.consistent(extraction.graph, violation.symbols)) {
       result.violations.push_back(std::move(violation));

@@ -220,3 +220,29 @@ evt.graph @g(%t: memref<7x3xi64>, %n: index) {
     %v = evt.read %t[%i] : memref<7x3xi64>
   }
 }
+
+// -----
+
+evt.device @d() grid(%i) {
+}
+evt.graph @g(%n: index) {
+  evt.call @d() grid(%i to %n) : () {
+    // expected-error @below {{'arith.shli' op is not allowed in a protocol: index arithmetic is addi, subi, muli, floordivsi, ceildivsi, divsi, divui, remsi, remui, minsi, maxsi and affine maps there}}
+    %a = arith.shli %i, %i : index
+  }
+}
+
+// -----
+
+evt.device @d() grid(%i) {
+}
+evt.graph @g(%n: index) {
+  %e = evt.event(%n) count(1) : !evt.event<?>
+  evt.call @d() grid(%i to %n) : () {
+    %c0 = arith.constant 0 : index
+    // expected-error @below {{'scf.for' op has a step of 0, required at least 1}}
+    scf.for %j = %c0 to %n step %c0 {
+      evt.notify %e[%j]
+    }
+  }
+}

@@ -179,3 +179,40 @@ evt.graph @g(%x: memref<?x3xf32>) {
   // expected-error @below {{'memref.dim' op dimension 2 is outside the rank of 'memref<?x3xf32>'}}
   %n = memref.dim %x, %c2 : memref<?x3xf32>
 }
+
+// -----
+
+// A quotient that truncates is another one below zero than what a launch computes.
+evt.graph @g(%t: index {evt.min = -9, evt.max = 9}) {
+  %c2 = arith.constant 2 : index
+  // expected-error @below {{'arith.divsi' op is not allowed in a graph: index arithmetic is addi, subi, muli, floordivsi, ceildivsi, minsi, maxsi and affine maps there}}
+  %q = arith.divsi %t, %c2 : index
+}
+
+// -----
+
+// expected-error @below {{'evt.graph' op argument's name '0' must be letters, digits and '_', and begin with no digit}}
+evt.graph @g(%0: memref<?xi32>) {
+}
+
+// -----
+
+// expected-error @below {{'evt.graph' op argument's name 'class' is a word of C++, in which kernels are written}}
+evt.graph @g(%class: index) {
+}
+
+// -----
+
+evt.graph @g(%one: memref<i32>, %t: memref<4xi32>) {
+  %c4 = arith.constant 4 : index
+  %first = evt.event() count(1) : !evt.event<>
+  %second = evt.event() count(%one after %first) : !evt.event<>, memref<i32>
+  // expected-error @below {{'evt.event' op has the guard 'second', whose own count is in memory}}
+  %e = evt.event(%c4) count(%t after %second) : !evt.event<?>, memref<4xi32>
+}
+
+// -----
+
+// expected-error @below {{'evt.graph' op argument 'x' has 17 dimensions, required at most 16}}
+evt.graph @g(%x: memref<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>) {
+}

@@ -27,8 +27,14 @@ void Expectations::read(const ExpectOptions &options, Arguments &arguments) {
   tolerance_ = options.tolerance;
   for (const std::string &text : options.files) {
     auto [name, file] = nameAndValue("--expect", text);
-    arguments.tensor("--expect", name);
-    files_.insert_or_assign(name, std::pair(file, runtime::readNpy(file)));
+    runtime::HostTensor &tensor = arguments.tensor("--expect", name);
+    bool isWritten = false;
+    for (size_t number : arguments.written())
+      isWritten |= &arguments.at(number) == &tensor;
+    if (!isWritten)
+      throw Failure(ExitCode::wrongInput, "--expect names '" + name + "', which the graph does not write");
+    if (!files_.try_emplace(name, file, runtime::readNpy(file)).second)
+      throw Failure(ExitCode::wrongInput, "--expect gives '" + name + "' twice, required at most once");
   }
 }
 

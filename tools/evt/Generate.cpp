@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <set>
@@ -98,6 +99,8 @@ uint64_t residentBytes() {
 std::vector<models::GenerateRequest> readRequests(const std::string &input) {
   std::ifstream file;
   if (input != "-") {
+    if (std::filesystem::is_directory(input))
+      refuse("cannot read '" + input + "': it is a directory");
     file.open(input);
     if (!file)
       refuse("cannot read '" + input + "'");
@@ -235,6 +238,10 @@ void generate(const GenerateOptions &options) {
   }
   std::ofstream to;
   if (options.output != "-") {
+    std::error_code error; // of one that is not there: it is another file
+    if (std::filesystem::is_regular_file(options.output, error) &&
+        std::filesystem::equivalent(options.input, options.output, error))
+      refuse("answers are to be written over the requests, '" + options.output + "': required another file");
     to.open(options.output);
     if (!to)
       refuse("cannot write '" + options.output + "'");

@@ -161,14 +161,18 @@ void CallExtractor::addAccess(Call &call, Operation *at, Value memory, bool writ
 void CallExtractor::addWait(Call &call, Value event, ArrayRef<Side> sides, Location location) {
   int number = scope.signature.eventOf(event);
   ir::EventOp declared = scope.signature.events[number];
-  // A count in memory is read after its guard, by whoever waits.
+  Box box = boxOf(op, sides, scope.graph.events[number].shape, /*clip=*/true);
+  // A count in memory is read after its guard, by whoever waits: for no element, nobody does.
   if (declared.getTable()) {
-    if (declared.getGuard())
+    if (declared.getGuard()) {
       addWait(call, declared.getGuard(), {}, location);
+      EventUse &guard = call.waits.back();
+      guard.relation = guard.relation.intersect_domain(box.relation.domain());
+      guard.exact &= box.exact;
+    }
     addAccess(call, op, declared.getTable(), /*write=*/false, sides, call.waits.size(), "reads the count in");
     call.accesses.back().location = locations.record(location, describe("wait"));
   }
-  Box box = boxOf(op, sides, scope.graph.events[number].shape, /*clip=*/true);
   call.waits.push_back({number, box.relation.intersect_domain(call.domain).coalesce(), box.exact,
                         locations.record(location, describe("wait"))});
 }
@@ -371,7 +375,7 @@ LogicalResult CallExtractor::addRotation(Call &call, ir::RotateHeadOp op) {
 }
 
 ir::ShortTokensOp CallExtractor::shortTokenOf(ir::StoreOp store) {
-  if (store.getTable() || store.getSizes()[0] != 1)
+  if (store.getTable() || store.getSizes().empty() || store.getSizes()[0] != 1)
     return {};
   IndexValue row = values->of(store.getOffsets()[0]);
   for (auto loop = store->getParentOfType<scf::ForOp>(); loop; loop = loop->getParentOfType<scf::ForOp>()) {

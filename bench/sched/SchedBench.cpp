@@ -42,7 +42,11 @@ int evt_bench_sched(int argc, char **argv) {
   app.add_option("--graph", kinds, "chain, wide, stencil, random")->delimiter(',')->capture_default_str();
   app.add_option("--tasks", sizes, "tasks in a graph")->delimiter(',')->capture_default_str();
   app.add_option("--workers", workers, "threads")->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) ? 2 : 0;
+  }
   try {
     const Peers &peers = loadedPeers();
     std::printf("ns per task, %u workers\n\n", workers);

@@ -177,15 +177,69 @@ std::string GraphCode::coordNames(unsigned call) const {
   return s;
 }
 
+bool GraphCode::mayBeNegative(AffineExpr e, ValueRange dims, ValueRange symbols) const {
+  if (auto c = dyn_cast<AffineConstantExpr>(e))
+    return c.getValue() < 0;
+  if (auto d = dyn_cast<AffineDimExpr>(e))
+    return mayBeNegative(dims[d.getPosition()]);
+  if (auto s = dyn_cast<AffineSymbolExpr>(e))
+    return mayBeNegative(symbols[s.getPosition()]);
+  auto b = cast<AffineBinaryOpExpr>(e);
+  return e.getKind() != AffineExprKind::Mod &&
+         (mayBeNegative(b.getLHS(), dims, symbols) || mayBeNegative(b.getRHS(), dims, symbols));
+}
+
+bool GraphCode::mayBeNegative(Value v) const {
+  if (auto known = negative.find(v); known != negative.end())
+    return known->second;
+  const bool found = findNegative(v);
+  negative[v] = found;
+  return found;
+}
+
+bool GraphCode::findNegative(Value v) const {
+  if (int s = signature.symbolOf(v); s >= 0)
+    return signature.symbols[s].min < 0;
+  if (auto c = ir::constantOf(v))
+    return *c < 0;
+  Operation *op = v.getDefiningOp();
+  if (!op)
+    return true;
+  auto any = [&](AffineMap m, ValueRange operands, bool all) {
+    auto dims = operands.take_front(m.getNumDims()), symbols = operands.drop_front(m.getNumDims());
+    auto below = [&](AffineExpr e) { return mayBeNegative(e, dims, symbols); };
+    return all ? llvm::all_of(m.getResults(), below) : llvm::any_of(m.getResults(), below);
+  };
+  if (auto a = dyn_cast<affine::AffineApplyOp>(op))
+    return any(a.getAffineMap(), a.getMapOperands(), false);
+  if (auto a = dyn_cast<affine::AffineMinOp>(op))
+    return any(a.getAffineMap(), a.getOperands(), false);
+  if (auto a = dyn_cast<affine::AffineMaxOp>(op))
+    return any(a.getAffineMap(), a.getOperands(), true);
+  auto below = [&](Value operand) { return mayBeNegative(operand); };
+  if (isa<arith::MaxSIOp>(op))
+    return llvm::all_of(op->getOperands(), below);
+  if (isa<arith::AddIOp, arith::MulIOp, arith::MinSIOp, arith::FloorDivSIOp, arith::CeilDivSIOp>(op))
+    return llvm::any_of(op->getOperands(), below);
+  return !isa<memref::DimOp>(op);
+}
+
 std::vector<std::string> GraphCode::extentList(unsigned call) const {
   ir::CallOp op = signature.calls[call];
-  std::vector<std::string> list;
+  SmallVector<Value> extents;
   for (ir::RepeatOp r : ir::enclosingRepeats(op))
-    list.push_back(expression(r.getExtent()));
+    extents.push_back(r.getExtent());
   if (op.isRagged())
-    list.push_back(expression(op.getRaggedBound()));
-  for (Value v : op.getGrid())
+    extents.push_back(op.getRaggedBound());
+  llvm::append_range(extents, op.getGrid());
+  // Below 0 there are no tasks; two such extents would multiply into some.
+  const bool clamps = llvm::count_if(extents, [&](Value v) { return mayBeNegative(v); }) > 1;
+  std::vector<std::string> list;
+  for (Value v : extents) {
     list.push_back(expression(v));
+    if (clamps && mayBeNegative(v))
+      list.back() = "evt::most(" + list.back() + ", 0)";
+  }
   return list;
 }
 

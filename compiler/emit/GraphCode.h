@@ -43,6 +43,12 @@ public:
   llvm::DenseMap<mlir::Value, std::string> locals(unsigned call) const;
 
 private:
+  /// Whether a size may be below 0, as far as ranges of symbols tell.
+  bool mayBeNegative(mlir::Value size) const;
+  bool findNegative(mlir::Value size) const;
+  bool mayBeNegative(mlir::AffineExpr e, mlir::ValueRange dims, mlir::ValueRange symbols) const;
+
+  mutable llvm::DenseMap<mlir::Value, bool> negative; // of sizes that were asked for
   std::vector<std::pair<mlir::Operation *, std::string>> computed;
   llvm::DenseMap<mlir::Value, std::string> names;
 };

@@ -1,5 +1,6 @@
 // Which operations a tile program may use. The only file of the dialect that includes linalg, whose headers are slow.
 #include "Evt.h"
+#include "Signature.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -61,6 +62,8 @@ LogicalResult verifyOp(Operation *op) {
       for (Value v : op->getOperands())
         if (!cast<ShapedType>(v.getType()).getElementType().isF32())
           return op->emitOpError("computes in f32; convert with arith.extf, found ") << v.getType();
+    if (auto loop = dyn_cast<scf::ForOp>(op); loop && constantOf(loop.getStep()).value_or(1) < 1)
+      return op->emitOpError("has a step of ") << *constantOf(loop.getStep()) << ", required at least 1";
     return isa<memref::DimOp>(op) ? verifyDimension(op) : success();
   }
   if (auto reduce = dyn_cast<linalg::ReduceOp>(op))

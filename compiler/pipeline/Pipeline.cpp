@@ -286,6 +286,8 @@ LogicalResult lower(Program &program, const Options &options) {
     program.foreign = *foreign;
     emit::GraphCode graph(program.graph);
     program.manifest = emit::emitManifest(graph, program.facts);
+    if (!program.madeFrom.empty())
+      program.manifest["made_from"] = program.madeFrom;
     if (options.target == emit::Target::cuda) {
       emit::CudaKernel kernel = emit::emitCudaKernel(graph, program.facts);
       program.source = kernel.source;

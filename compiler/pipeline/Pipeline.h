@@ -38,6 +38,8 @@ struct Program {
   std::string source;  // kernel.cpp or kernel.cu
   std::string explain; // explain.cpp, of a CUDA kernel
   Texts foreign;       // the sources of foreign device functions
+  /// What the program was made from, and its arguments do not show; the manifest states it.
+  nlohmann::ordered_json madeFrom;
   nlohmann::ordered_json manifest;
 };
 

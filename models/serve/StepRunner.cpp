@@ -1,6 +1,9 @@
 #include "models/serve/StepRunner.h"
 
+#include "models/config/Json.h"
 #include "models/config/Splits.h"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -108,7 +111,8 @@ void StepRunner::readLimits(const std::string &artifact) {
     mostRequests_ = std::min(mostRequests_, options_.mostRequests);
 }
 
-/// Before anything large is read: the program has the arguments of this model's step, with its shapes.
+/// Before anything large is read: the program has the arguments of this model's step, with its shapes, and was made
+/// from the same numbers.
 void StepRunner::checkArguments(const std::string &artifact) const {
   std::map<std::string, std::vector<int64_t>> shapes = stepShapes(model_);
   const int64_t slots = options_.pages * pageSlots_;
@@ -138,6 +142,13 @@ void StepRunner::checkArguments(const std::string &artifact) const {
       throw std::invalid_argument("'" + artifact + "' is not a step of this model: its '" + name +
                                   "' has another shape");
   }
+  const std::string manifest = artifact + "/manifest.json";
+  const nlohmann::json madeFrom =
+      parseObject(readText(manifest), manifest).value("made_from", nlohmann::json::object());
+  if (const double epsilon = madeFrom.value("rms_norm_eps", model_.normEpsilon); epsilon != model_.normEpsilon)
+    throw std::invalid_argument("'" + artifact + "' is not a step of this model: it was compiled with rms_norm_eps " +
+                                nlohmann::json(epsilon).dump() + ", config.json has " +
+                                nlohmann::json(model_.normEpsilon).dump());
 }
 
 void StepRunner::addCache() {

@@ -80,3 +80,13 @@ evt.device @d(%x: memref<?xf32>) grid(%i) {
   // expected-error @below {{'memref.dim' op needs a constant dimension of a ranked memref}}
   %v = memref.dim %x, %i : memref<?xf32>
 }
+
+// -----
+
+evt.device @d(%x: memref<?xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  // expected-error @below {{'scf.for' op has a step of 0, required at least 1}}
+  scf.for %k = %c0 to %c8 step %c0 {
+  }
+}

@@ -104,8 +104,12 @@ public:
     if (std::error_code error = llvm::sys::fs::access(file, llvm::sys::fs::AccessMode::Exist))
       throw Failure(ExitCode::wrongInput, "cannot read '" + file + "': " + error.message());
     program.module = pipeline::parseFile(file, context);
-    if (!program.module)
-      throw Failure(ExitCode::wrongInput, "'" + file + "' does not parse");
+    if (program.module)
+      return;
+    std::string why; // where it is not shown as it comes
+    if (print == Print::nothing && !errors.empty())
+      why = ": " + errors.back().location + ": " + errors.back().message;
+    throw Failure(ExitCode::wrongInput, "'" + file + "' does not parse" + why);
   }
 
   /// A model's folder stands for the program of its step. Its text is parsed again, so that diagnostics have lines.
@@ -123,6 +127,7 @@ public:
       if (options.target == "cuda")
         models::requireDimensionsOfGpu(model);
       program.module = models::buildStep(context, model, limits);
+      program.madeFrom["rms_norm_eps"] = model.normEpsilon;
     } catch (const std::exception &error) {
       throw Failure(ExitCode::wrongInput, error.what());
     }

@@ -323,18 +323,18 @@ void addGenerate(Commands &commands) {
   command
       ->add_option("--batch-tokens", options->batchTokens,
                    "the most tokens of a step; 0 is as many as it was compiled for")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(int64_t(0), int64_t(1) << 24))
       ->capture_default_str();
   command
       ->add_option("--prompt-chunk", options->promptChunk,
                    "cut prompts at multiples of so many tokens, whoever else is in the batch; a chunk waits until a "
                    "step has room for it beside new tokens; 0 is as many as there is room for")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(int64_t(0), int64_t(1) << 24))
       ->capture_default_str();
   command
       ->add_option("--batch-requests", options->batchRequests,
                    "the most requests of a step; 0 is as many as it was compiled for")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(int64_t(0), int64_t(1) << 24))
       ->capture_default_str();
   command
       ->add_option("--ahead", options->ahead,

@@ -146,3 +146,13 @@ evt.graph @late(%s: memref<5xi32> {evt.immutable}, %zero: memref<4xi32> {evt.imm
   evt.call @copy4(%zero, %counts) grid(%c4) notify(%g2[(i) -> ()]) : (memref<4xi32>, memref<4xi32>)
   evt.call @rows(%y) grid(ragged(%t by 1 bound %c16 after %g1 : memref<5xi32>)) wait(%f[(e, r) -> (e)]) : (memref<4x16xi32>)
 }
+
+// Two extents below 0 are no tasks.
+evt.device @mark(%y: memref<16xi32>) grid(%i, %j) {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant dense<1> : tensor<1xi32>
+  evt.store %one, %y[%c0] : tensor<1xi32> -> memref<16xi32>
+}
+evt.graph @below(%y: memref<16xi32>, %a: index {evt.min = -5, evt.max = 1}, %b: index {evt.min = -5, evt.max = 1}) {
+  evt.call @mark(%y) grid(%a, %b) : (memref<16xi32>)
+}

@@ -99,8 +99,9 @@ struct Reading {
 #pragma unroll
     for (int i = 0; i < Count; ++i) {
       const bool is_inside = row.has(column[i]);
-      if (!is_inside) { // it is there, and 0
-        missing &= ~(1u << (at + i));
+      if (!is_inside) {                             // it is there, and 0
+        if constexpr (Count % pieces_together == 0) // or it may be of those that others are read with
+          missing &= ~(1u << (at + i));
         rows[at + i] = {flip, flip, flip, flip};
       }
       load(rows[at + i], start + (column[i] - column[0]), is_inside && missing >> (at + i) & 1);

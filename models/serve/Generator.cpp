@@ -89,7 +89,7 @@ bool Generator::enqueue() {
   int64_t room = mostTokens;
   std::vector<int64_t> share(running.size());
   for (size_t r = 0; r < running.size(); ++r)
-    if (running[r]->left() == 1)
+    if (running[r]->done >= running[r]->promptLength())
       share[r] = 1, --room;
   for (size_t r = 0; r < running.size(); ++r)
     if (!share[r]) {

@@ -142,6 +142,21 @@ TEST_P(Generation, ChunksAreWhole) {
   }
 }
 
+// One token of a prompt is a chunk as well: those that came later do not pass a longer one.
+TEST_P(Generation, ChunksAreInOrder) {
+  StepRunner steps = runner(96);
+  Generator generator(steps, 16, 16);
+  generator.add({"long", std::vector<int32_t>(16, 3), 1});
+  for (int i = 0; i < 30; ++i)
+    generator.add({std::to_string(i), {3}, 1});
+  std::vector<std::string> order;
+  while (!generator.isIdle())
+    for (const GenerateAnswer &answer : generator.step())
+      order.push_back(answer.id);
+  ASSERT_EQ(order.size(), 31U);
+  EXPECT_EQ(order.front(), "long");
+}
+
 TEST_P(Generation, EndsAtEos) {
   StepRunner steps = runner(96);
   GenerateRequest asked = request(2);

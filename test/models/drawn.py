@@ -56,7 +56,7 @@ def draw_rope(r):
 def draw_config(r, target):
     family, is_gpu = r.choice(sorted(FAMILIES)), target == "cuda"
     head = r.choice((64, 128)) if is_gpu and r.random() < 0.7 else 16 * r.randint(1, 8)  # 64 columns at a time have ways of their own
-    groups, each = r.choice([(g, e) for g in range(1, 9) for e in range(1, 9) if g * e * head <= 1024])
+    groups, each = r.choice([(g, e) for g in range(1, 9) for e in (*range(1, 9), 9, 10, 12) if g * e * head <= 1024])
     hidden = 8 * r.randint(1, 40)
     config = {"architectures": [FAMILIES[family]], "model_type": family, "num_attention_heads": groups * each,
               "num_hidden_layers": r.randint(1, 3), "max_position_embeddings": 2048,

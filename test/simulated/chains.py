@@ -45,6 +45,13 @@ def stage_by_stage(text):
     return head + device + body + end + rest
 
 
+def rows_outside(text):
+    """The same with other rows in each step, of which the first ones of the first step are outside."""
+    text = stage_by_stage(text)
+    return text.replace("%own = affine.apply affine_map<(d0) -> (d0 * 8)>(%t)",
+                        "%own = affine.apply affine_map<(d0, d1) -> (d0 * 8 + (d1 floordiv 768) * 4 - 4)>(%t, %k)")
+
+
 # Many blocks: rows are not there when they are read first.
 STAGES = Draw((1536, 1536, 1536, 1000), 1, [(8, 2, 40, 1)])
 
@@ -79,6 +86,32 @@ def problem_of(simulator, drawn, folder, change=None):
     return None
 
 
+def problem_outside(simulator, folder):
+    """What is wrong with a chain that no reference knows: every schedule has the same bits, and the CPU's results."""
+    source, arguments = folder / "chain.mlir", ["--size", "tokens=8", "--size", "layers=2"]
+    source.write_text(rows_outside(program.chain(*STAGES.dims, 1)))
+    arguments += [word for name in ("r", "w_qkv", "w_out", "w_gate", "w_up", "w_down", "w_head") for word in ("--in", f"{name}=random")]
+    outputs = {name: folder / f"{name}.npy" for name in ("r", "logits")}
+    for code, text in (simulator.compile(source, folder / "gpu.evt"),
+                       simulator.run([simulator.evt, "compile", source, "-o", folder / "cpu.evt"]),
+                       simulator.run([simulator.evt, "run", folder / "cpu.evt", *arguments,
+                                      *(word for name, file in outputs.items() for word in ("--out", f"{name}={file}"))])):
+        if code:
+            return text.rstrip()
+    first = None
+    for schedule in ("static", "ticket", "dynamic"):
+        code, text = simulator.run([simulator.evt, "run", folder / "gpu.evt", *arguments, "--schedule", schedule, "--workers", "40", "--tol", "0.02",
+                                    *(word for name, file in outputs.items() for word in ("--expect", f"{name}={file}"))],
+                                   EVT_SIMULATED_SMS="40")
+        found = BITS.findall(text)
+        if code or len(found) != 2:
+            return f"{schedule}: exit code {code}\n{text.rstrip()}"
+        first = first or found
+        if found != first:
+            return f"{schedule}: other bits than under static"
+    return None
+
+
 def checks(simulator, seed, count):
     """(name, what is wrong, in a folder)."""
     generator = random.Random(seed)
@@ -89,4 +122,5 @@ def checks(simulator, seed, count):
         return name, lambda folder: problem_of(simulator, drawn, folder)
 
     return [("a chain with rows that are read stage by stage", lambda folder: problem_of(simulator, STAGES, folder, stage_by_stage)),
+            ("a chain with rows from outside", lambda folder: problem_outside(simulator, folder)),
             *(of_drawn(number, draw(generator)) for number in range(count))]

@@ -179,9 +179,9 @@ public:
     constexpr int rows = (int)R, columns = (int)D;
     if (!into.exists())
       return;
-    float *warps = scratch, *acc = warps + 8 * rows * (columns + 4), *m = acc + rows * columns, *sum = m + rows;
-    float *scales = sum + rows;
-    T *q = reinterpret_cast<T *>(scales + rows);
+    float *warps = scratch, *acc = warps + 8 * rows * (columns + 4);
+    T *q = reinterpret_cast<T *>(acc + rows * columns); // read 16 bytes at a time
+    float *m = reinterpret_cast<float *>(q + rows * columns), *sum = m + rows, *scales = sum + rows;
     for (int e = Worker::lane(); e < rows * columns; e += Worker::lanes())
       q[e] = T(detail::element(query.memory, query.token, query.column + e));
     for (int r = Worker::lane(); r < rows; r += Worker::lanes())

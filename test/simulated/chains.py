@@ -56,6 +56,22 @@ def rows_outside(text):
 STAGES = Draw((1536, 1536, 1536, 1000), 1, [(8, 2, 40, 1)])
 
 
+def of_schedules(simulator, artifact, case, blocks, seed):
+    """What is wrong with a case under one of the schedules, or None."""
+    first = None
+    for schedule in ("static", "ticket", "dynamic"):
+        code, text = simulator.run([simulator.evt, "run", artifact, "--schedule", schedule, *case, "--workers", blocks],
+                                   EVT_SIMULATED_SEED=str(seed), EVT_SIMULATED_SMS=str(blocks))
+        where = f"{schedule}, {blocks} blocks, EVT_SIMULATED_SEED={seed}"
+        found = BITS.findall(text)
+        if code or len(found) != 2:
+            return f"{where}: exit code {code}\n{text.rstrip()}"
+        first = first or found
+        if found != first:
+            return f"{where}: other bits than under static"
+    return None
+
+
 def problem_of(simulator, drawn, folder, change=None):
     """What is wrong with the chain, or None."""
     source, artifact = folder / "chain.mlir", folder / "chain.evt"
@@ -72,17 +88,8 @@ def problem_of(simulator, drawn, folder, change=None):
     for tokens, layers, blocks, seed in drawn.shapes:
         line = f"tokens={tokens} layers={layers}"
         case = example.write_case(reference, line, folder / line.replace(" ", "-"))
-        first = None
-        for schedule in ("static", "ticket", "dynamic"):
-            code, text = simulator.run([simulator.evt, "run", artifact, "--schedule", schedule, *case, "--workers", blocks],
-                                       EVT_SIMULATED_SEED=str(seed), EVT_SIMULATED_SMS=str(blocks))
-            where = f"{line}, {schedule}, {blocks} blocks, EVT_SIMULATED_SEED={seed}"
-            found = BITS.findall(text)
-            if code or len(found) != 2:
-                return f"{where}: exit code {code}\n{text.rstrip()}"
-            first = first or found
-            if found != first:
-                return f"{where}: other bits than under static"
+        if problem := of_schedules(simulator, artifact, case, blocks, seed):
+            return f"{line}, {problem}"
     return None
 
 
@@ -98,18 +105,8 @@ def problem_outside(simulator, folder):
                                       *(word for name, file in outputs.items() for word in ("--out", f"{name}={file}"))])):
         if code:
             return text.rstrip()
-    first = None
-    for schedule in ("static", "ticket", "dynamic"):
-        code, text = simulator.run([simulator.evt, "run", folder / "gpu.evt", *arguments, "--schedule", schedule, "--workers", "40", "--tol", "0.02",
-                                    *(word for name, file in outputs.items() for word in ("--expect", f"{name}={file}"))],
-                                   EVT_SIMULATED_SMS="40")
-        found = BITS.findall(text)
-        if code or len(found) != 2:
-            return f"{schedule}: exit code {code}\n{text.rstrip()}"
-        first = first or found
-        if found != first:
-            return f"{schedule}: other bits than under static"
-    return None
+    expected = [word for name, file in outputs.items() for word in ("--expect", f"{name}={file}")]
+    return of_schedules(simulator, folder / "gpu.evt", [*arguments, "--tol", "0.02", *expected], blocks=40, seed=1)
 
 
 def checks(simulator, seed, count):

@@ -43,7 +43,8 @@ public:
   llvm::DenseMap<mlir::Value, std::string> locals(unsigned call) const;
 
 private:
-  /// Whether a size may be below 0, as far as ranges of symbols tell.
+  /// Whether a size may be below 0, as far as ranges of symbols tell. (IndexRanges takes symbols for amounts, which are
+  /// never below 0.)
   bool mayBeNegative(mlir::Value size) const;
   bool findNegative(mlir::Value size) const;
   bool mayBeNegative(mlir::AffineExpr e, mlir::ValueRange dims, mlir::ValueRange symbols) const;

@@ -31,7 +31,7 @@ LogicalResult verifyGraphOp(Operation *op) {
       "is not allowed in a graph: calls, repeats, events, buffers, symbols and index arithmetic are");
 }
 
-/// What it names is an argument of a function in emitted code, where these words are taken.
+/// Symbols are arguments of functions in emitted code, where these words are taken.
 bool isWordOfCxx(StringRef name) {
   static const llvm::StringSet<> words{
       "alignas",  "and",      "asm",     "auto",      "bool",    "break",    "case",      "catch",    "char",
@@ -57,26 +57,24 @@ bool isIdentifier(StringRef name) {
 LogicalResult verifySymbolNames(GraphOp graph) {
   llvm::StringSet<> names;
   llvm::DenseSet<std::pair<Value, int64_t>> named;
-  auto wrong = [](StringRef name) -> const char * {
-    return !isIdentifier(name) ? "must be letters, digits and '_', and begin with no digit"
-           : isWordOfCxx(name) ? "is a word of C++, in which kernels are written"
-                               : nullptr;
-  };
   if (!isIdentifier(graph.getSymName()))
     return graph.emitOpError("name must be letters, digits and '_', and begin with no digit");
   for (BlockArgument argument : graph.getBody().getArguments()) {
     StringRef name = graph.getArgName(argument.getArgNumber());
-    if (!isIdentifier(name) || argument.getType().isIndex())
-      if (const char *why = wrong(name))
-        return graph.emitOpError("argument's name '") << name << "' " << why;
-    if (argument.getType().isIndex())
-      names.insert(name);
+    if (!isIdentifier(name))
+      return graph.emitOpError("argument's name '")
+             << name << "' must be letters, digits and '_', and begin with no digit";
+    if (!argument.getType().isIndex())
+      continue;
+    if (isWordOfCxx(name))
+      return graph.emitOpError("argument's name '") << name << "' is a word of C++, in which kernels are written";
+    names.insert(name);
   }
   for (auto symbol : graph.getBody().getOps<SymbolOp>()) {
     if (!isIdentifier(symbol.getName()))
       return symbol.emitOpError("name must be letters, digits and '_', found '") << symbol.getName() << "'";
-    if (const char *why = wrong(symbol.getName()))
-      return symbol.emitOpError("name '") << symbol.getName() << "' " << why;
+    if (isWordOfCxx(symbol.getName()))
+      return symbol.emitOpError("name '") << symbol.getName() << "' is a word of C++, in which kernels are written";
     if (!names.insert(symbol.getName()).second)
       return symbol.emitOpError("'") << symbol.getName() << "' is declared twice";
     for (auto [tensor, dim] : llvm::zip(symbol.getTensors(), symbol.getDims()))

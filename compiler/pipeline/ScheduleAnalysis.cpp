@@ -110,7 +110,10 @@ LogicalResult analyseSchedules(const Extraction &model, emit::ScheduleFacts &fac
   const ir::Signature &s = model.signature;
   for (ir::CallOp call : s.calls) {
     llvm::DenseSet<Operation *> seen;
-    for (Value extent : call.getGrid())
+    SmallVector<Value> extents(call.getGrid());
+    if (call.isRagged())
+      extents.push_back(call.getRaggedBound());
+    for (Value extent : extents)
       if (hangsOnIteration(extent, seen))
         return call.emitOpError("has a grid that hangs on the iteration of a repeat: kernels have no form for that");
   }

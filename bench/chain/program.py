@@ -8,9 +8,9 @@ SwiGLU between them, and the head; no attention. Any dimensions; tokens and laye
 Up to 8 tokens: a task multiplies a tile of 8 with 8 rows of weights, streaming them along K. More: tiles of 128 with as many rows as
 occupy all SMs, on the tensor cores. One program has both, and the number of tokens leaves one of them without tasks. Norms are
 applied where a product ends: who writes the residual stream x stores the sum of squares of its columns (`squares`), and a
-product of normed values multiplies its sums with the root at the end. For few tokens the down projection's K is split into two or
-more pieces of at most 4096, waited for apart; @combine_down adds a tile's pieces in order when the last one is there. A hidden size
-of more than 6144 is split, too: the rows of a product that streams are kept in registers.
+product of normed values multiplies its sums with the root at the end. The rows of a product that streams are kept in registers, so
+for few tokens a K of more than 6656 is split into pieces, waited for apart; @combine_down adds a tile's pieces in order when the last
+one is there.
 """
 
 import argparse
@@ -25,13 +25,12 @@ MODELS = {"qwen3-8b": (4096, 6144, 12288, 151936), "llama-3.2-1b": (2048, 3072, 
           "qwen3-0.6b": (1024, 4096, 3072, 151936), "qwen3-4b": (2560, 6144, 9728, 151936)}
 
 
-MOST_DEPTH = 6144  # of a product that streams
+MOST_DEPTH = 6656  # of a product that streams (mostRowPieces in compiler/roles/StreamedProduct.h)
 
 
-def split(depth, most, fewest=1):
-    """Depths of the pieces of a sum along K: as few as fit, but at least `fewest` where they are not tiny; equal, or the last
-    one shorter."""
-    count = max(-(-depth // most), min(fewest, depth // (2 * STEP)), 1)
+def split(depth):
+    """Depths of the pieces of a sum along K: as few as fit; equal, or the last one shorter."""
+    count = -(-depth // MOST_DEPTH)
     piece = -(-depth // (UNIT * count)) * UNIT if count > 1 else depth
     count = -(-depth // piece)
     return [piece] * (count - 1) + [depth - piece * (count - 1)]
@@ -304,7 +303,7 @@ def chain(d, qkv, ff, vocabulary, wide_pieces=1):
             Operator("head", tile(vocabulary), ("rb", x16), [("w", "w_head", wh)], [("logits", out)], vocabulary, whole, sq,
                      store_logits, False)]
 
-    few = operators(lambda rows, matrices=1, divides=False: Tile(8, True), split(d, MOST_DEPTH), split(ff, 4096, fewest=2))
+    few = operators(lambda rows, matrices=1, divides=False: Tile(8, True), split(d), split(ff))
     many = operators(lambda rows, matrices=1, divides=False: Tile(wide_rows(rows, matrices, divides), False), [d], [ff])
     columns = 64 if d % 64 == 0 else 8
     group = many[1].tile.rows

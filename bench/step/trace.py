@@ -22,21 +22,28 @@ PARTS, POSITIONS = 32, 64  # models/config/Splits.h
 
 
 def tables(options, kv_heads):
-    """The arguments that say which tokens there are: the last position of each of `batch` requests."""
-    slots, batch, positions = options.page_size, options.batch, options.context
-    pages = -(-positions // slots)
-    parts = min(PARTS, -(-positions // POSITIONS))
-    tasks = max(1, min(parts, options.processors // (batch * kv_heads)))
+    """The arguments that say which tokens there are: the last position of each of `batch` requests, then a prompt's."""
+    slots, batch, positions, prompt = options.page_size, options.batch, options.context, options.prompt
+    requests = batch + (prompt > 0)
+    pages = -(-max(positions if batch else 0, prompt) // slots)
+    tokens = batch + prompt
+    parts = min(PARTS, -(-(pages * slots) // POSITIONS))
+    tasks = max(1, min(parts, options.processors // (tokens * kv_heads)))
     share = -(-parts // tasks)
     ints = lambda values: np.asarray(values, dtype=np.int32)
-    table = np.random.default_rng(1).permutation(batch * pages).reshape(batch, pages)
-    choices = np.zeros((batch, 8), dtype=np.int32)
-    choices[:, 3] = positions
-    return {"tokens": ints(range(batch)), "positions": ints([positions - 1] * batch), "requests": ints(range(batch)),
-            "slots": ints(table[:, -1] * slots + (positions - 1) % slots), "pages": ints(table),
-            "outputs": ints(range(batch)), "last": ints(range(batch)), "choices": choices,
-            "rates": np.tile(np.float32([0, 1, 0, 1, 0, 0, 0, 0]), (batch, 1))}, {
-                "splits": -(-parts // share), "share": share, "page_size": slots}, batch * pages * slots
+    table = np.random.default_rng(1).permutation(requests * pages).reshape(requests, pages)
+    request = [*range(batch), *[batch] * prompt]
+    position = [positions - 1] * batch + [*range(prompt)]
+    last = [*range(batch), *[tokens - 1] * (prompt > 0)]
+    outputs = np.full(tokens, -1, dtype=np.int32)
+    outputs[last] = range(requests)
+    choices = np.zeros((requests, 8), dtype=np.int32)
+    choices[:, 3] = [position[row] + 1 for row in last]
+    return {"tokens": ints(range(tokens)), "positions": ints(position), "requests": ints(request),
+            "slots": ints([table[r, p // slots] * slots + p % slots for r, p in zip(request, position)]),
+            "pages": ints(table), "outputs": outputs, "last": ints(last), "choices": choices,
+            "rates": np.tile(np.float32([0, 1, 0, 1, 0, 0, 0, 0]), (requests, 1))}, {
+                "splits": -(-parts // share), "share": share, "page_size": slots}, requests * pages * slots
 
 
 def main():
@@ -45,6 +52,7 @@ def main():
     add("artifact", type=pathlib.Path)
     add("--evt", default=str(ROOT / "build" / "bin" / "evt"), help="the tool")
     add("--batch", type=int, default=1, help="requests, each with a new token")
+    add("--prompt", type=int, default=0, help="tokens of one more request, all of them in this step")
     add("--context", type=int, default=1024, help="positions that each has with it")
     add("--layers", type=int, default=6)
     add("--page-size", type=int, default=64, help="as the artifact was compiled")

@@ -245,6 +245,17 @@ std::string FragmentCode::loaded(ir::LoadOp op, Index index) {
                   "evt::load_element(" + scalar(op.getMemory()) + ", {" + place(op, index) + "}, " + fill + ")");
 }
 
+/// Whether it is of one value a column, the same for all rows.
+bool FragmentCode::isOfColumns(ir::LoadOp load) const {
+  RankedTensorType t = tileType(load.getTile());
+  auto isRepeated = [](Operation *user) {
+    auto broadcast = dyn_cast<linalg::BroadcastOp>(user);
+    return broadcast && broadcast.getDimensions() == ArrayRef<int64_t>{0};
+  };
+  return t.getRank() == 1 && t.getDimSize(0) % 8 == 0 && t.getDimSize(0) <= mostColumns && !load.getTable() &&
+         !load->use_empty() && llvm::all_of(load->getUsers(), isRepeated);
+}
+
 /// Loads of fragments are on their way before the sums are waited for. A memory that is stored to as well is loaded
 /// before the first store anyway.
 void FragmentCode::emitEarlyLoads() {
@@ -275,13 +286,7 @@ void FragmentCode::emitEarlyLoads() {
     RankedTensorType t = tileType(load.getTile());
     if (!needed.contains(load.getTile()))
       continue;
-    // One value a column, the same for all rows.
-    auto isRepeated = [](Operation *user) {
-      auto broadcast = dyn_cast<linalg::BroadcastOp>(user);
-      return broadcast && broadcast.getDimensions() == ArrayRef<int64_t>{0};
-    };
-    if (t.getRank() == 1 && t.getDimSize(0) % 8 == 0 && t.getDimSize(0) <= mostColumns && !load.getTable() &&
-        llvm::all_of(load->getUsers(), isRepeated))
+    if (isOfColumns(load))
       for (int64_t n = 0; n < t.getDimSize(0) / 4; ++n)
         element(load.getTile(), columnOf(n));
     if (!isFragmentTile(t))
@@ -356,19 +361,84 @@ bool FragmentCode::storesTwice() {
                        [&](ir::StoreOp store) { return stored.insert(store.getMemory()).second; });
 }
 
+/// Adds the reductions of whole rows that a row's value is computed from; false if one of them needs another first.
+bool FragmentCode::findRunning(Value v, SmallVectorImpl<Operation *> &found) const {
+  Operation *op = v.getDefiningOp();
+  if (!op || llvm::is_contained(rowValues(), v) || llvm::is_contained(found, op))
+    return true;
+  auto reduce = dyn_cast<linalg::ReduceOp>(op);
+  if (!reduce)
+    return llvm::all_of(op->getOperands(), [&](Value o) { return findRunning(o, found); });
+  RankedTensorType t = tileType(reduce.getInputs()[0]);
+  if (!isFragmentTile(t) || !t.getElementType().isF32() || reduce.getDimensions() != ArrayRef<int64_t>{1} ||
+      llvm::any_of(reducedValues(reduce.getInputs()[0]),
+                   [&](Value row) { return !llvm::is_contained(rowValues(), row); }))
+    return false;
+  found.push_back(op);
+  return true;
+}
+
+SmallVector<Operation *> FragmentCode::runningReductions() {
+  SmallVector<Operation *> found;
+  for (auto store : ir::lastBlock(device).getOps<ir::StoreOp>())
+    if (!isFragmentTile(tileType(store.getTile())))
+      findRunning(store.getTile(), found);
+  return found;
+}
+
 FragmentCode::Blocks FragmentCode::blocks() {
   int64_t columns = 0;
   if (storesTwice() || !earlyLoads().empty())
     return {};
+  SmallVector<Operation *> running;
   for (auto store : ir::lastBlock(device).getOps<ir::StoreOp>()) {
     RankedTensorType t = tileType(store.getTile());
-    if (!isFragmentTile(t) || store.getTable() || (columns && t.getDimSize(1) != columns) ||
+    if (!isFragmentTile(t)) {
+      if (!findRunning(store.getTile(), running))
+        return {};
+      continue;
+    }
+    if (store.getTable() || (columns && t.getDimSize(1) != columns) ||
         (reduces(store.getTile()) &&
          !llvm::all_of(reducedValues(store.getTile()), [&](Value v) { return llvm::is_contained(rowValues(), v); })))
       return {};
     columns = t.getDimSize(1);
   }
-  return {columns / 32, columns % 32};
+  for (Operation *reduce : running)
+    if (tileType(reduce->getOperand(0)).getDimSize(1) != columns)
+      return {};
+  return {columns / 32, columns % 32, (int64_t)running.size()};
+}
+
+/// A block's part of each, element after element, as a row that is whole is reduced.
+void FragmentCode::emitRunning() {
+  for (auto [i, op] : llvm::enumerate(runningReductions())) {
+    std::string r = fresh("r"), o = combinerOf(op);
+    out.line("float ", r, " = evt::early_of(running, h, ", i, ");");
+    for (int64_t n = 0; n < blockColumns / 4; ++n) {
+      SmallVector<std::string> index{"g", columnOf(n)};
+      std::string v = element(op->getOperand(0), index), next = o + "::apply(" + r + ", " + v + ")";
+      out.line(r, " = ", n ? next : isFirstBlock + " ? " + v + " : " + next, ";");
+    }
+    out.line("evt::find_early(running, h, ", i, ", ", r, ");");
+  }
+}
+
+void FragmentCode::emitRowStores() {
+  emitIndices();
+  int64_t next = 0;
+  SmallVector<std::string> index{"g"};
+  for (Value v : rowValues())
+    known[keyOf(v, index)] = "e(" + num(next++) + ")";
+  for (auto [i, op] : llvm::enumerate(runningReductions())) {
+    std::string o = combinerOf(op), init = element(cast<linalg::ReduceOp>(op).getInits()[0], index);
+    known[keyOf(op->getResult(0), index)] =
+        variable(Float32Type::get(op->getContext()), o + "::apply(" + init + ", evt::combine_row<" + o +
+                                                         ">(evt::early_of(running, h, " + num(i) + ")))");
+  }
+  for (auto store : ir::lastBlock(device).getOps<ir::StoreOp>())
+    if (!isFragmentTile(tileType(store.getTile())))
+      emitStore(store);
 }
 
 /// A few columns at a time: what is stored to is loaded, then everything that is stored of it. Two stores to one memory
@@ -376,7 +446,7 @@ FragmentCode::Blocks FragmentCode::blocks() {
 void FragmentCode::emitStackStores() {
   Block &body = ir::lastBlock(device);
   SmallVector<ir::StoreOp> fragments, others;
-  SmallVector<ir::LoadOp> replaced;
+  SmallVector<ir::LoadOp> replaced, ofColumns;
   int64_t widest = 0;
   for (auto store : body.getOps<ir::StoreOp>()) {
     RankedTensorType t = tileType(store.getTile());
@@ -388,8 +458,16 @@ void FragmentCode::emitStackStores() {
       if (load.getMemory() == store.getMemory() && !load->use_empty())
         replaced.push_back(load);
   }
-  // In steps of 32 columns: four pairs of a lane.
+  for (auto load : body.getOps<ir::LoadOp>())
+    if (isOfColumns(load))
+      ofColumns.push_back(load);
+  // In steps of 32 columns: four pairs of a lane. What they load is on its way together, before anything is stored.
   for (int64_t n = 0; n < widest / 4; n += 8) {
+    for (ir::LoadOp load : ofColumns)
+      for (int64_t i = n; i < std::min(n + 8, columnsOf(tileType(load.getTile())) / 4); i += 2) {
+        SmallVector<std::string> index{columnOf(i)};
+        element(load.getTile(), index);
+      }
     for (ir::LoadOp load : replaced)
       for (int64_t i = n; i < std::min(n + 8, columnsOf(tileType(load.getTile())) / 4); i += 2) {
         SmallVector<std::string> index{"g", columnOf(i)};
@@ -406,6 +484,8 @@ void FragmentCode::emitStackStores() {
         emitPair(store, i);
     }
   }
+  if (blockColumns)
+    return emitRunning();
   for (ir::StoreOp store : others)
     emitStore(store);
 }

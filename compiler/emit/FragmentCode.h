@@ -53,13 +53,20 @@ public:
   /// The loads that row values in `kept` come from, and whether each is reduced row by row.
   llvm::SmallVector<std::pair<ir::LoadOp, bool>> keptLoads() const;
   /// Of a stack: how many times 32 columns of every tile that is stored can be done by the same code, and what is left
-  /// over. 0 if they cannot: something needs the sums of a whole row.
+  /// over. 0 if they cannot: a column needs the sums of a whole row.
   struct Blocks {
     int64_t count = 0, rest = 0; // columns
+    int64_t running = 0;         // reductions of rows that go on from block to block
   };
   Blocks blocks();
-  /// `emit` then takes the tiles for so many columns wide, from `col` on.
-  void setColumns(int64_t n) { blockColumns = n; }
+  /// `emit` then takes the tiles for so many columns wide, from `col` on, and leaves out what is stored of whole rows.
+  /// Reductions go on in `running`, from nothing where the condition `isFirst` holds.
+  void setColumns(int64_t n, const std::string &isFirst) {
+    blockColumns = n;
+    isFirstBlock = isFirst;
+  }
+  /// After the last block: what is stored of whole rows.
+  void emitRowStores();
 
   /// Of a stack: how many numbers each of its fragments has in `early`, which `emitEarly` fills.
   int64_t earlyEach() const;
@@ -88,6 +95,8 @@ private:
   std::string compute(mlir::Value v, Index index);
   std::string loaded(ir::LoadOp op, Index index);
   std::string reduced(mlir::Operation *op, Index index);
+  /// How a reduction combines two values: `evt::tile::Add`.
+  static std::string combinerOf(mlir::Operation *reduce);
   std::string variable(mlir::Type type, const std::string &expression);
   std::string keyOf(mlir::Value v, Index index) const;
   std::string sum(mlir::Value offset, const std::string &i);
@@ -106,11 +115,15 @@ private:
   llvm::SmallVector<mlir::Value> rowValues() const;
   llvm::SmallVector<ir::LoadOp> earlyLoads() const;
   void emitEarlyLoads();
+  bool isOfColumns(ir::LoadOp load) const;
   void emitStore(ir::StoreOp op);
   void emitPair(ir::StoreOp op, int64_t n);
   void emitFour(ir::StoreOp op, int64_t n);
   void emitRows();
   void emitStackStores();
+  bool findRunning(mlir::Value v, llvm::SmallVectorImpl<mlir::Operation *> &found) const;
+  llvm::SmallVector<mlir::Operation *> runningReductions();
+  void emitRunning();
   bool isStreaming(mlir::Value v) const;
 
   ir::DeviceOp device;
@@ -125,7 +138,8 @@ private:
   llvm::SmallVector<unsigned> wholeRows;
   unsigned next = 0;
   int64_t blockColumns = 0; // 0: all
-  int64_t columnsOf(mlir::RankedTensorType t) const { return blockColumns ? blockColumns : t.getDimSize(1); }
+  std::string isFirstBlock;
+  int64_t columnsOf(mlir::RankedTensorType t) const { return blockColumns ? blockColumns : t.getShape().back(); }
   bool keeps = false, isByRow = false;
   llvm::SmallDenseSet<mlir::Value> read;
   llvm::DenseMap<mlir::Value, std::string> places;

@@ -26,18 +26,22 @@ bool FragmentCode::reduces(Value v) {
   return roles::comesFrom(v, [](Value from) { return from.getDefiningOp<linalg::ReduceOp>() != nullptr; });
 }
 
+std::string FragmentCode::combinerOf(Operation *reduce) {
+  StringRef combiner =
+      cast<linalg::ReduceOp>(reduce).getCombiner().front().front().getName().stripDialect();
+  return combiner.starts_with("add")   ? "evt::tile::Add"
+         : combiner.starts_with("mul") ? "evt::tile::Mul"
+         : combiner.starts_with("max") ? "evt::tile::Max"
+                                       : "evt::tile::Min";
+}
+
 std::string FragmentCode::reduced(Operation *operation, Index index) {
   auto op = cast<linalg::ReduceOp>(operation);
   RankedTensorType t = tileType(op.getInputs()[0]);
   if (t.getRank() != 2 || t.getDimSize(0) != rows || op.getDimensions().size() != 1 || op.getDimensions()[0] != 1 ||
       index[0] != "g" || t.getDimSize(1) < 1)
     return fail(op, "does not reduce rows of fragments"), "0";
-  StringRef combiner = op.getCombiner().front().front().getName().stripDialect();
-  std::string o = combiner.starts_with("add")   ? "evt::tile::Add"
-                  : combiner.starts_with("mul") ? "evt::tile::Mul"
-                  : combiner.starts_with("max") ? "evt::tile::Max"
-                                                : "evt::tile::Min";
-  std::string type = cppType(t.getElementType()), r = fresh("r");
+  std::string type = cppType(t.getElementType()), r = fresh("r"), o = combinerOf(op);
   auto at = [&](const std::string &column) {
     SmallVector<std::string> i{"g", column};
     return element(op.getInputs()[0], i);

@@ -172,23 +172,28 @@ void emitFinish(ir::DeviceOp device, const roles::TiledProduct &product, CodeWri
   out.line("// ", name, ", compute: what follows the product");
   out.line("EVT_FORCED void finish_", name, "(float (&sums)[", product.pieces(), "][", product.allColumns() / 2,
            "], [[maybe_unused]] const ", early, share, parameters.list, ") {");
-  auto emitColumns = [&](const std::string &first, int64_t columns) {
-    openFragment(first + "2 * c");
-    out.line("const auto s = [&](int n) { return evt::sum_of(sums, h, n); };");
+  auto open = [&](const std::string &column) {
+    openFragment(column);
     out.line("[[maybe_unused]] const auto e = [&](int n) { return evt::early_of(early, h, n); };");
+  };
+  auto emitColumns = [&](const std::string &first, int64_t columns, const std::string &isFirst) {
+    open(first + "2 * c");
+    out.line("const auto s = [&](int n) { return evt::sum_of(sums, h, n); };");
     FragmentCode code = stackOf(device, product, parameters.names, out);
-    code.setColumns(columns);
+    code.setColumns(columns, isFirst);
     code.emit(why);
     out.line("}");
   };
   FragmentCode::Blocks blocks = stackOf(device, product, parameters.names, out).blocks();
   bool isEven = llvm::all_of(product.columns, [&](int64_t n) { return n == 32 * blocks.count + blocks.rest; });
   if (blocks.count < 2 || !isEven) {
-    emitColumns("", 0);
+    emitColumns("", 0, "");
   } else { // 32 columns after 32 columns
+    if (blocks.running)
+      out.line("float running[", 2 * product.pieces(), "][", blocks.running, "] = {};");
     out.line("#pragma unroll 1");
     out.line("for (int first = 0; first < ", 32 * blocks.count, "; first += 32) {");
-    emitColumns("first + ", 32);
+    emitColumns("first + ", 32, "first == 0");
     int64_t at = 0;
     for (int64_t columns : product.columns) {
       out.line("evt::move_up<", at, ", ", columns, ">(sums);");
@@ -196,7 +201,12 @@ void emitFinish(ir::DeviceOp device, const roles::TiledProduct &product, CodeWri
     }
     out.line("}");
     if (blocks.rest)
-      emitColumns(num(32 * blocks.count) + " + ", blocks.rest);
+      emitColumns(num(32 * blocks.count) + " + ", blocks.rest, "false");
+    if (blocks.running) {
+      open("2 * c");
+      stackOf(device, product, parameters.names, out).emitRowStores();
+      out.line("}");
+    }
   }
   out.line("}");
 }

@@ -33,7 +33,7 @@ inline constexpr int64_t weightRows = layout::packedRows, packedColumns = layout
 /// Warps that share the columns of a stage.
 inline constexpr int64_t computeWarps = 8;
 /// Registers of activations a thread may hold, in pieces of 16 bytes.
-inline constexpr int64_t mostRowPieces = 24;
+inline constexpr int64_t mostRowPieces = 26;
 /// Bytes of a ring stage, at most; and those that steps which have less are put together for. What is on its way is
 /// counted in stages: with smaller ones it is less.
 inline constexpr int64_t mostStageBytes = 16384, wantedStageBytes = 8192;

@@ -89,7 +89,7 @@ struct Looking : Blocking<Looking> {
   __device__ bool hint(std::uint32_t event, const Counter *counters, std::int64_t element, std::int64_t count) {
     // An injected fault stands for a task that does not come to its end, though its rows are there.
     const std::int64_t enough = w.launch->inject_call < 0 ? count - w.workers : count;
-    return w.await_beside(event, counters, element, (std::uint32_t)most(enough, 0));
+    return w.await_beside<true>(event, counters, element, (std::uint32_t)most(enough, 0));
   }
 };
 

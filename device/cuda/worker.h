@@ -149,10 +149,13 @@ public:
     return ptx::load_acquire(&counters[element].value) >= count ||
            detail::block_until(launch, id, event, &counters[element].value, element, count);
   }
-  /// The same without remembering: one of them reports.
+  /// The same without remembering: one of them reports. A hint orders nothing, so it need not be acquired.
+  template <bool IsHint = false>
   __device__ __forceinline__ bool await_beside(std::uint32_t event, const Counter *counters, std::int64_t element,
                                                std::uint32_t count) const {
-    for (std::uint32_t spin = 1; ptx::load_acquire(&counters[element].value) < count; ++spin) {
+    const std::uint32_t *counter = &counters[element].value;
+    const auto value = [=] { return IsHint ? ptx::load_relaxed(counter) : ptx::load_acquire(counter); };
+    for (std::uint32_t spin = 1; value() < count; ++spin) {
       if (spin % 256)
         continue;
       if (aborted())

@@ -357,13 +357,24 @@ void emitStaticSchedule(const GraphCode &graph, const Carried &carried, const Ta
         out.line("for (int64_t c", d, " = 0; c", d, " < ", g.extents[d], "; ++c", d, ") {");
       if (deal)
         out.line("w.turn = turn;");
-      out.line("for (int64_t q = (w.id + w.workers - dealt) % w.workers; q < n; q += w.workers) {");
+      // Each round begins with the next worker: of three tiles of tokens, the last of which has few, one in three
+      // would otherwise fall to the same of 132 workers, again and again.
+      bool isShifted = forms[k] == TaskForm::tiled;
+      if (isShifted) {
+        out.line("for (int64_t round = 0, q; round * w.workers < n; ++round) {");
+        out.line("q = round * w.workers + (w.id + w.workers - dealt + round) % w.workers;");
+        out.line("if (q >= n) break; // the last round");
+      } else {
+        out.line("for (int64_t q = (w.id + w.workers - dealt) % w.workers; q < n; q += w.workers) {");
+      }
       decode(each, "q", out);
       out.line(run);
       out.line("}");
       for ([[maybe_unused]] unsigned d : passes)
         out.line("}");
-      if (!deal || deal->last == k)
+      if (isShifted)
+        out.line("dealt = (uint32_t)((dealt + n % w.workers + w.workers - n / w.workers % w.workers) % w.workers);");
+      else if (!deal || deal->last == k)
         out.line("dealt = (uint32_t)((dealt + evt::most(n, 0)) % w.workers);");
       out.line("}");
       return;

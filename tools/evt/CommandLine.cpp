@@ -46,12 +46,16 @@ ExitCode exitCodeOf(evt_code code) {
 // CLI11's messages in this tool's form: lower case first, no final period, and where to read on.
 std::string reworded(const CLI::ParseError &error, const CLI::App &app) {
   std::string command = "evt";
-  for (const CLI::App *chosen : app.get_subcommands())
-    command += " " + chosen->get_name();
+  for (const CLI::App *at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    command += " " + at->get_name();
+  }
   std::string text = error.what();
   if (dynamic_cast<const CLI::ExtrasError *>(&error)) {
     size_t colon = text.rfind(": ");
     text = "unknown argument '" + (colon == std::string::npos ? text : text.substr(colon + 2)) + "'";
+  } else if (size_t is = text.find(": is '"); dynamic_cast<const CLI::ValidationError *>(&error) && is != text.npos) {
+    text.erase(is, 1); // of a check of ours
   } else if (size_t equals = text.find(" = ");
              dynamic_cast<const CLI::ConversionError *>(&error) && equals != std::string::npos) {
     size_t colon = text.find(": ");

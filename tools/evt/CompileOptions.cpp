@@ -11,7 +11,7 @@ void addGraphOption(CLI::App *command, CompileOptions &options) {
 
 void addStepOptions(CLI::App *command, CompileOptions &options) {
   auto add = [&](const char *name, int64_t &value, const char *what) {
-    command->add_option(name, value, what)->check(CLI::Range(int64_t(1), int64_t(1) << 20))->capture_default_str();
+    command->add_option(name, value, what)->transform(integerOf<int64_t>(1, 1 << 20))->capture_default_str();
   };
   add("--max-tokens", options.step.tokens, "of a model's step: the most tokens");
   add("--max-requests", options.step.requests, "of a model's step: the most requests");

@@ -56,6 +56,9 @@ models::GenerateRequest requestOf(const std::string &line, const std::string &wh
         request.prompt.push_back(token.get<int32_t>());
       }
     } else if (key == "max_tokens" && value.is_number_integer()) {
+      constexpr int64_t most = INT32_MAX; // far above any context
+      if (value.is_number_unsigned() ? value.get<uint64_t>() > most : value.get<int64_t>() > most)
+        refuse(where + ": 'max_tokens' is " + value.dump() + ", required an integer of 1 to " + std::to_string(most));
       request.mostTokens = value;
     } else if (key == "ignore_eos" && value.is_boolean()) {
       request.endsAtEos = !value.get<bool>();
@@ -318,40 +321,40 @@ void addGenerate(Commands &commands) {
       ->capture_default_str()
       ->type_name("FILE");
   command->add_option("--pages", options->pages, "pages of the cache")
-      ->check(CLI::Range(int64_t(1), int64_t(1) << 24))
+      ->transform(integerOf<int64_t>(1, 1 << 24))
       ->capture_default_str();
   command
       ->add_option("--batch-tokens", options->batchTokens,
                    "the most tokens of a step; 0 is as many as it was compiled for")
-      ->check(CLI::Range(int64_t(0), int64_t(1) << 24))
+      ->transform(integerOf<int64_t>(0, 1 << 24))
       ->capture_default_str();
   command
       ->add_option("--prompt-chunk", options->promptChunk,
                    "cut prompts at multiples of so many tokens, whoever else is in the batch; a chunk waits until a "
                    "step has room for it beside new tokens; 0 is as many as there is room for")
-      ->check(CLI::Range(int64_t(0), int64_t(1) << 24))
+      ->transform(integerOf<int64_t>(0, 1 << 24))
       ->capture_default_str();
   command
       ->add_option("--batch-requests", options->batchRequests,
                    "the most requests of a step; 0 is as many as it was compiled for")
-      ->check(CLI::Range(int64_t(0), int64_t(1) << 24))
+      ->transform(integerOf<int64_t>(0, 1 << 24))
       ->capture_default_str();
   command
       ->add_option("--ahead", options->ahead,
                    "steps in flight before the tokens of the oldest are looked at; 0 is 4 on a GPU, 1 on the CPU")
-      ->check(CLI::Range(int64_t(0), int64_t(64)))
+      ->transform(integerOf<int64_t>(0, 64))
       ->capture_default_str();
   command
       ->add_option("--read-threads", options->readThreads,
                    "threads that read weights; 0 is one for each CPU, for a GPU at most 8")
-      ->check(CLI::Range(int64_t(0), int64_t(256)))
+      ->transform(integerOf<int64_t>(0, 256))
       ->capture_default_str();
   command->add_option("--report", options->report, "write times and memory as JSON")->type_name("FILE");
   command->add_option("--schedule", options->schedule, "static, ticket or dynamic")
       ->check(CLI::IsMember({"static", "ticket", "dynamic"}));
   command
       ->add_option("--workers", options->workers, "how many threads, or blocks of a GPU; 0 is one for each CPU or SM")
-      ->check(CLI::Range(int64_t(0), int64_t(4096)))
+      ->transform(integerOf<int64_t>(0, 4096))
       ->capture_default_str();
 }
 

@@ -66,11 +66,6 @@ std::string cubinFor(const runtime::cuda::Gpu &gpu, const Options &options) {
 void measure(const Options &options) {
   if (!options.only.empty())
     requireOneOf("--only", options.only, {"cpu", "gpu"});
-  requirePositive("--repeat", options.repeat);
-  requirePositive("--rounds", options.rounds);
-  if (options.megabytes < 0)
-    throw Failure(ExitCode::wrongInput,
-                  "--megabytes is " + std::to_string(options.megabytes) + ", required at least 0");
   std::string file = options.out.empty() ? defaultCeilingsFile() : options.out;
   Progress progress = [](const std::string &what) { std::cerr << "measuring " << what << "\n"; };
   Ceilings ceilings;
@@ -137,12 +132,15 @@ void addCeilings(Commands &commands) {
       ->add_option("--megabytes", options->megabytes,
                    "what a stream reads; 0 is 128 times the L2 cache of a GPU, and 4 times the CPU's last cache but at "
                    "least 512")
+      ->transform(integerOf<int64_t>(0, 1 << 24))
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--repeat", options->repeat, "runs of each measurement; the median counts")
+      ->transform(anyRepeat())
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--rounds", options->rounds, "events, tickets or products in a run on the GPU")
+      ->transform(integerOf<int64_t>(1, 1 << 30))
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--nvcc", options->nvcc, "NVIDIA's compiler")->type_name("PROGRAM")->capture_default_str();

@@ -7,7 +7,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+} // namespace CLI
 
 namespace evt::tool {
 
@@ -30,6 +31,7 @@ struct CompileOptions {
     bool allToAll = false;
     bool sameBits = false;
   } step;
+  std::vector<const CLI::Option *> declared; // by the functions below
 };
 
 /// --graph
@@ -38,6 +40,9 @@ void addGraphOption(CLI::App *command, CompileOptions &options);
 void addStepOptions(CLI::App *command, CompileOptions &options);
 /// --graph, --target, --cxx, --march, --cxxflag, --nvcc, --arch, --nvccflag, --only-schedule, --roles, --no-verify
 void addCompileOptions(CLI::App *command, CompileOptions &options);
+
+/// Throws Failure (wrong input) if the command line has any of them: what is compiled already takes none.
+void refuseCompileOptions(const std::string &artifact, const CompileOptions &options);
 
 } // namespace evt::tool
 

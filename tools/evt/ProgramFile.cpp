@@ -50,6 +50,8 @@ OpenedArtifact openArtifact(const std::string &path, const CompileOptions &optio
     compileWithWarnings(path, options, artifact);
   }
   opened.artifact = runtime::loadArtifact(artifact);
+  if (!opened.compiled)
+    refuseCompileOptions(path, options);
   logInfo("loaded graph '" + opened.artifact.manifest.graph + "' of '" + path + "' for target " +
           opened.artifact.manifest.target);
   return opened;

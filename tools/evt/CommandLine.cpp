@@ -3,6 +3,7 @@
 #include "evt/evt.h"
 #include "models/config/Problems.h"
 #include "runtime/Error.h"
+#include "system/Leftovers.h"
 #include "tools/evt/Bench.h"
 #include "tools/evt/Check.h"
 #include "tools/evt/Command.h"
@@ -17,6 +18,7 @@
 #include "tools/evt/Weights.h"
 
 #include <cctype>
+#include <filesystem>
 #include <iostream>
 
 namespace evt::tool {
@@ -72,6 +74,7 @@ std::string reworded(const CLI::ParseError &error, const CLI::App &app) {
 }
 
 int end(ExitCode code, const std::string &message) {
+  stopIfInterrupted();
   std::cout.flush();
   if (!message.empty())
     logError(message);
@@ -93,6 +96,8 @@ int guarded(const Action &action) {
     return end(ExitCode::wrongInput, problems.what());
   } catch (const std::bad_alloc &) {
     return end(ExitCode::missing, "not enough memory");
+  } catch (const std::filesystem::filesystem_error &error) {
+    return end(ExitCode::wrongInput, error.what());
   } catch (const std::exception &error) {
     return end(ExitCode::defect, std::string("internal error: ") + error.what());
   }
@@ -102,6 +107,7 @@ int guarded(const Action &action) {
 
 int runCommandLine(int argc, char **argv) {
   startLog("warn");
+  cleanUpWhenInterrupted();
   if (std::optional<int> code = runRegisteredBench(argc, argv))
     return *code;
   CLI::App app("evt compiles a graph of tiled tensor operators into one persistent kernel, proves for every shape that "

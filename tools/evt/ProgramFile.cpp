@@ -20,11 +20,7 @@ TemporaryDirectory::TemporaryDirectory() {
     throw Failure(ExitCode::missing, "cannot create a directory in '" + fs::path(pattern).parent_path().string() +
                                          "': " + std::strerror(errno));
   path_ = pattern;
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
+  leftover_.emplace(pattern);
 }
 
 void compileWithWarnings(const std::string &file, const CompileOptions &options, const std::string &directory) {

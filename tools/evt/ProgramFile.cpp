@@ -43,7 +43,13 @@ OpenedArtifact openArtifact(const std::string &path, const CompileOptions &optio
   if (!fs::is_directory(path, error)) {
     opened.compiled = std::make_unique<TemporaryDirectory>();
     artifact = opened.compiled->path() / "artifact";
-    compileWithWarnings(path, options, artifact);
+    try {
+      compileWithWarnings(path, options, artifact);
+    } catch (const Failure &) {
+      if (!fs::is_empty(opened.compiled->path(), error)) // a source that does not compile, which the message names
+        opened.compiled->keep();
+      throw;
+    }
   }
   opened.artifact = runtime::loadArtifact(artifact);
   if (!opened.compiled)

@@ -18,6 +18,8 @@
 #include "tools/evt/Weights.h"
 
 #include <cctype>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 
@@ -86,7 +88,7 @@ int guarded(const Action &action) {
     action();
     std::cout.flush();
     if (!std::cout)
-      return end(ExitCode::wrongInput, "cannot write to the standard output");
+      return end(ExitCode::wrongInput, std::string("cannot write to the standard output: ") + std::strerror(errno));
     return static_cast<int>(ExitCode::done);
   } catch (const Failure &failure) {
     return end(failure.code(), failure.what());

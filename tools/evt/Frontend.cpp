@@ -9,6 +9,7 @@
 #include "models/graph/StepGraph.h"
 #include "tools/evt/CostText.h"
 #include "tools/evt/Failure.h"
+#include "tools/evt/InputFile.h"
 #include "tools/evt/Log.h"
 #include "tools/evt/ScheduleText.h"
 #include "tools/evt/Words.h"
@@ -101,8 +102,7 @@ public:
   }
 
   void parse(const std::string &file) {
-    if (std::error_code error = llvm::sys::fs::access(file, llvm::sys::fs::AccessMode::Exist))
-      throw Failure(ExitCode::wrongInput, "cannot read '" + file + "': " + error.message());
+    requireInput(file);
     program.module = pipeline::parseFile(file, context);
     if (program.module)
       return;

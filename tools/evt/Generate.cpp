@@ -6,13 +6,17 @@
 #include "models/weights/Checkpoint.h"
 #include "runtime/Error.h"
 #include "tools/evt/Failure.h"
+#include "tools/evt/InputFile.h"
 #include "tools/evt/Log.h"
+#include "tools/evt/OutputFile.h"
 #include "tools/evt/ProgressLine.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -102,11 +106,10 @@ uint64_t residentBytes() {
 std::vector<models::GenerateRequest> readRequests(const std::string &input) {
   std::ifstream file;
   if (input != "-") {
-    if (std::filesystem::is_directory(input))
-      refuse("cannot read '" + input + "': it is a directory");
+    requireInput(input);
     file.open(input);
     if (!file)
-      refuse("cannot read '" + input + "'");
+      refuse("cannot read '" + input + "': " + std::strerror(errno));
   }
   std::istream &in = input == "-" ? std::cin : file;
   std::vector<models::GenerateRequest> requests;
@@ -189,10 +192,9 @@ public:
   }
 
   void write(const std::string &path) const {
-    std::ofstream to(path);
-    to << json_.dump(2) << "\n";
-    if (!to.flush())
-      refuse("cannot write '" + path + "'");
+    OutputFile to(path);
+    to.stream() << json_.dump(2) << "\n";
+    to.finish();
   }
 
 private:
@@ -239,17 +241,15 @@ void generate(const GenerateOptions &options) {
   } catch (const std::invalid_argument &error) {
     refuse(error.what());
   }
-  std::ofstream to;
+  std::optional<OutputFile> to;
   if (options.output != "-") {
     std::error_code error; // of one that is not there: it is another file
     if (std::filesystem::is_regular_file(options.output, error) &&
         std::filesystem::equivalent(options.input, options.output, error))
       refuse("answers are to be written over the requests, '" + options.output + "': required another file");
-    to.open(options.output);
-    if (!to)
-      refuse("cannot write '" + options.output + "'");
+    to.emplace(options.output, OutputFile::Unfinished::kept);
   }
-  std::ostream &out = options.output == "-" ? std::cout : to;
+  std::ostream &out = to ? to->stream() : std::cout;
   begin = Clock::now();
   constexpr int64_t settled = 500; // steps after which nothing should need more memory
   bool isFirst = true;
@@ -259,7 +259,9 @@ void generate(const GenerateOptions &options) {
       if (!answer.logprobs.empty())
         json["logprobs"] = answer.logprobs;
       json["finish"] = answer.endedAtEos ? "eos" : "length";
-      out << json.dump() << "\n" << std::flush;
+      if (!(out << json.dump() << "\n" << std::flush))
+        refuse(fmt::format("cannot write {}: {}", to ? "'" + options.output + "'" : "to the standard output",
+                           std::strerror(errno)));
     }
     if (isFirst && generator->generated() > 0) {
       account.phase("first step", secondsSince(begin));
@@ -269,9 +271,9 @@ void generate(const GenerateOptions &options) {
     if (generator->steps() == settled)
       account.settled(*runner, settled);
   }
+  if (to)
+    to->finish();
   account.ended(*runner, *generator, secondsSince(begin));
-  if (!out)
-    throw Failure(ExitCode::wrongInput, "cannot write '" + options.output + "'");
   if (!options.report.empty())
     account.write(options.report);
 }

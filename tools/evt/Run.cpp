@@ -10,6 +10,7 @@
 #include "tools/evt/LaunchSettings.h"
 #include "tools/evt/Log.h"
 #include "tools/evt/Observation.h"
+#include "tools/evt/OutputFile.h"
 #include "tools/evt/ProgramFile.h"
 #include "tools/evt/RunReport.h"
 #include "tools/evt/Words.h"
@@ -156,7 +157,9 @@ private:
   void writeOutputs() {
     for (const std::string &text : options_.out) {
       auto [name, file] = nameAndValue("--out", text);
-      runtime::writeNpy(file, arguments_->tensor("--out", name));
+      OutputFile out(file);
+      runtime::writeNpy(out.stream(), arguments_->tensor("--out", name));
+      out.finish();
     }
     for (size_t number : arguments_->written()) {
       const runtime::HostTensor &tensor = arguments_->at(number);

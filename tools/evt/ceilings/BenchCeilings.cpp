@@ -3,6 +3,7 @@
 #include "runtime/Error.h"
 #include "tools/evt/Failure.h"
 #include "tools/evt/Frontend.h"
+#include "tools/evt/InputFile.h"
 #include "tools/evt/Log.h"
 #include "tools/evt/ProgramFile.h"
 #include "tools/evt/ceilings/Ceilings.h"
@@ -12,7 +13,6 @@
 #include <ctime>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 
 namespace evt::tool {
 namespace {
@@ -33,18 +33,10 @@ std::string now() {
   return text;
 }
 
-std::string readBinary(const std::string &file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string content{std::istreambuf_iterator<char>(in), {}};
-  if (!in)
-    throw Failure(ExitCode::wrongInput, "cannot read '" + file + "'");
-  return content;
-}
-
 std::string cubinFor(const runtime::cuda::Gpu &gpu, const Options &options) {
   std::string architecture = ceilingsArchitecture(gpu);
   if (!options.cubin.empty())
-    return readBinary(options.cubin);
+    return readInput(options.cubin);
   TemporaryDirectory folder;
   std::string source = folder.path() / "ceilings.cu", cubin = folder.path() / "ceilings.cubin";
   std::ofstream(source, std::ios::binary) << ceilingsSource;
@@ -60,13 +52,14 @@ std::string cubinFor(const runtime::cuda::Gpu &gpu, const Options &options) {
                                       number + ",code=" + architecture +
                                       " -cubin -o ceilings.cubin tools/evt/ceilings/ceilings.cu");
   }
-  return readBinary(cubin);
+  return readInput(cubin);
 }
 
 void measure(const Options &options) {
   if (!options.only.empty())
     requireOneOf("--only", options.only, {"cpu", "gpu"});
   std::string file = options.out.empty() ? defaultCeilingsFile() : options.out;
+  OutputFile out = beginCeilings(file); // where nothing can be written, nothing needs to be measured
   Progress progress = [](const std::string &what) { std::cerr << "measuring " << what << "\n"; };
   Ceilings ceilings;
   // A part that is not measured now stays as it was.
@@ -100,7 +93,8 @@ void measure(const Options &options) {
     how.progress = progress;
     ceilings.cpu = measureCpu(how);
   }
-  writeCeilings(file, ceilings);
+  out.stream() << toJson(ceilings);
+  out.finish();
   if (options.json)
     std::cout << toJson(ceilings);
   else

@@ -34,12 +34,13 @@ void addGraphOption(CLI::App *command, CompileOptions &options) {
 
 void addStepOptions(CLI::App *command, CompileOptions &options) {
   const Declaration declaration(command, options);
-  auto add = [&](const char *name, int64_t &value, const char *what) {
-    command->add_option(name, value, what)->transform(integerOf<int64_t>(1, 1 << 20))->capture_default_str();
+  auto add = [&](const char *name, auto &value, const char *what) {
+    return command->add_option(name, value, what)->transform(integerOf<int64_t>(1, 1 << 20))->capture_default_str();
   };
   add("--max-tokens", options.step.tokens, "of a model's step: the most tokens");
   add("--max-requests", options.step.requests, "of a model's step: the most requests");
-  add("--max-context", options.step.context, "of a model's step: the most positions of a request");
+  add("--max-context", options.step.context, "of a model's step: the most positions of a request")
+      ->default_str(std::to_string(CompileOptions::Step::usualContext));
   add("--page-size", options.step.pageSlots, "of a model's step: positions of a page of the cache");
   command->add_flag("--all-to-all", options.step.allToAll,
                     "of a model's step: tasks wait for all of the call before, not only for those they need; slower, "

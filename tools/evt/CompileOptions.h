@@ -2,6 +2,8 @@
 #ifndef EVT_TOOLS_EVT_COMPILEOPTIONS_H
 #define EVT_TOOLS_EVT_COMPILEOPTIONS_H
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +29,9 @@ struct CompileOptions {
   /// Of a model's step: the most of each, the positions of a page of the cache, whether events are coarse, and whether
   /// all batches give the same bits.
   struct Step {
-    int64_t tokens = 2048, requests = 256, context = 32768, pageSlots = 64;
+    static constexpr int64_t usualContext = 32768;
+    int64_t tokens = 2048, requests = 256, pageSlots = 64;
+    std::optional<int64_t> context; // none given: usualContext
     bool allToAll = false;
     bool sameBits = false;
   } step;

@@ -210,6 +210,15 @@ void generate(const GenerateOptions &options) {
 
   begin = Clock::now();
   const models::ModelConfig model = models::readModelConfig(options.folder + "/" + models::configFileName);
+  for (const models::GenerateRequest &request : requests) {
+    const int64_t positions = static_cast<int64_t>(request.prompt.size()) + request.mostTokens - 1;
+    if (positions <= model.maxPositions)
+      continue;
+    logWarning(fmt::format("request '{}' may take {} positions, config.json has max_position_embeddings {}: the model "
+                           "was not made for positions beyond those",
+                           request.id, positions, model.maxPositions));
+    break; // one is enough
+  }
   const models::Checkpoint checkpoint = models::openCheckpoint(options.folder, model);
   account.phase("open weights", secondsSince(begin));
 

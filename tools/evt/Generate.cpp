@@ -10,6 +10,7 @@
 #include "tools/evt/Log.h"
 #include "tools/evt/OutputFile.h"
 #include "tools/evt/ProgressLine.h"
+#include "tools/evt/Words.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -242,6 +243,7 @@ void generate(const GenerateOptions &options) {
   }
   account.loaded(*runner);
 
+  const size_t asked = requests.size();
   std::optional<models::Generator> generator;
   try {
     generator.emplace(*runner, options.batchTokens, options.promptChunk);
@@ -262,12 +264,17 @@ void generate(const GenerateOptions &options) {
   begin = Clock::now();
   constexpr int64_t settled = 500; // steps after which nothing should need more memory
   bool isFirst = true;
+  std::vector<std::string> failed;
   while (!generator->isIdle()) {
     for (const models::GenerateAnswer &answer : generator->step()) {
       nlohmann::ordered_json json{{"id", answer.id}, {"tokens", answer.tokens}};
       if (!answer.logprobs.empty())
         json["logprobs"] = answer.logprobs;
-      json["finish"] = answer.endedAtEos ? "eos" : "length";
+      json["finish"] = answer.hasNoNumbers ? "error" : answer.endedAtEos ? "eos" : "length";
+      if (answer.hasNoNumbers) {
+        json["error"] = "the logits are not numbers";
+        failed.push_back(answer.id);
+      }
       if (!(out << json.dump() << "\n" << std::flush))
         refuse(fmt::format("cannot write {}: {}", to ? "'" + options.output + "'" : "to the standard output",
                            std::strerror(errno)));
@@ -285,6 +292,11 @@ void generate(const GenerateOptions &options) {
   account.ended(*runner, *generator, secondsSince(begin));
   if (!options.report.empty())
     account.write(options.report);
+  if (!failed.empty())
+    throw Failure(ExitCode::checkFailed,
+                  fmt::format("the logits of {} of {} are not numbers, of '{}' first: '{}' has weights that are none, "
+                              "or that give none",
+                              failed.size(), counted(asked, "request"), failed.front(), options.folder));
 }
 
 } // namespace
@@ -301,7 +313,8 @@ void addGenerate(Commands &commands) {
       "info.\n\n"
       "A request: {\"id\": \"a\", \"tokens\": [1, 17, 4], \"max_tokens\": 16, \"ignore_eos\": false}; the last two may "
       "be left out. "
-      "Its answer: {\"id\": \"a\", \"tokens\": [9, 2], \"finish\": \"eos\"}.\n\n"
+      "Its answer: {\"id\": \"a\", \"tokens\": [9, 2], \"finish\": \"eos\"}, or \"length\"; where the "
+      "model's logits are not numbers it has no tokens, \"error\" as its finish, and the exit code is 1.\n\n"
       "The most likely token is taken, unless a request has a temperature above 0; then one is drawn. It may also "
       "have: "
       "top_k (0: all), top_p (1: all) and min_p (0: all), which draw from the most likely tokens alone, in this order; "

@@ -94,9 +94,10 @@ class Borders(unittest.TestCase):
                                "models/config/C.cpp": '#include "models/weights/W.h"\n#include "mlir/IR/Builders.h"\n'}),
             ["models/config/C.cpp:1: includes models/weights/W.h; models/config may include only models/config",
              "models/config/C.cpp:2: includes mlir/IR/Builders.h; models/config may not see MLIR",
-             "models/weights/W.cpp:1: includes runtime/R.h; models/weights may include only models/weights, models/config",
+             "models/weights/W.cpp:1: includes runtime/R.h; models/weights may include only models/weights, models/config, "
+             "system",
              "models/weights/W.cpp:2: includes compiler/builder/B.h; models/weights may include only models/weights, "
-             "models/config"],
+             "models/config, system"],
         )
 
     def test_names_say_the_concept(self):

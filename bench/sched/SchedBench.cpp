@@ -40,8 +40,11 @@ int evt_bench_sched(int argc, char **argv) {
   std::vector<int64_t> sizes{1000, 10000, 100000, 1000000};
   unsigned workers = 2;
   app.add_option("--graph", kinds, "chain, wide, stencil, random")->delimiter(',')->capture_default_str();
-  app.add_option("--tasks", sizes, "tasks in a graph")->delimiter(',')->capture_default_str();
-  app.add_option("--workers", workers, "threads")->capture_default_str();
+  app.add_option("--tasks", sizes, "tasks in a graph")
+      ->check(CLI::Range(1, 1 << 30))
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--workers", workers, "threads")->check(CLI::Range(1, 4096))->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

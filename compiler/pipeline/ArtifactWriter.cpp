@@ -1,6 +1,10 @@
 #include "ArtifactWriter.h"
 
+#include "system/Leftovers.h"
+
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -28,11 +32,12 @@ std::string readFile(const fs::path &path) {
   return bytes.str();
 }
 
-bool writeFile(const fs::path &path, const std::string &text) {
+/// Why a file cannot be written, or an empty string.
+std::string writeFile(const fs::path &path, const std::string &text) {
   std::ofstream out(path, std::ios::binary);
   out << text;
   out.close();
-  return static_cast<bool>(out);
+  return out ? "" : "cannot write '" + path.string() + "': " + std::strerror(errno);
 }
 
 /// The manifest's text with its own checksum in place: the fingerprint of the text with the digits taken as zeros.
@@ -83,37 +88,34 @@ std::string writeArtifact(const ArtifactContents &contents, const std::string &d
   if (std::string why = error ? error.message() : whyNotReplaced(target); !why.empty())
     return "'" + directory + "' " + (error ? "cannot be written: " : "") + why;
   fs::path staging = target.string() + ".tmp" + std::to_string(getpid());
+  const Leftover unfinished(staging);
   fs::create_directories(staging, error);
   if (error)
     return "cannot create '" + staging.string() + "': " + error.message();
-  struct Cleanup {
-    fs::path path;
-    ~Cleanup() {
-      std::error_code ignored;
-      fs::remove_all(path, ignored);
-    }
-  } cleanup{staging};
 
   std::vector<std::string> names;
   for (auto &[name, text] : contents.texts) {
-    if (!writeFile(staging / name, text))
-      return "cannot write to '" + staging.string() + "'";
+    if (std::string why = writeFile(staging / name, text); !why.empty())
+      return why;
     names.push_back(name);
   }
   nlohmann::ordered_json manifest = contents.manifest;
   std::string failure = contents.build(staging.string(), manifest, names);
   if (!failure.empty()) {
+    for (int reason : {ENOSPC, EDQUOT, EFBIG})
+      if (failure.find(std::strerror(reason)) != std::string::npos)
+        return "'" + directory + "' cannot be written: " + std::strerror(reason) + ": " + failure;
     const std::string &source = contents.texts.front().first;
     std::string kept = target.string() + ".failed" + fs::path(source).extension().string();
     fs::copy_file(staging / source, kept, fs::copy_options::overwrite_existing, error);
-    return "the emitted source does not compile (kept as " + kept + "): " + failure;
+    return "the emitted source does not compile" + (error ? "" : " (kept as " + kept + ")") + ": " + failure;
   }
   for (const std::string &name : names) {
     std::string bytes = readFile(staging / name);
     manifest["files"][name] = {{"bytes", bytes.size()}, {"fnv1a64", fingerprint(bytes)}};
   }
-  if (!writeFile(staging / "manifest.json", sealed(manifest)))
-    return "cannot write to '" + staging.string() + "'";
+  if (std::string why = writeFile(staging / "manifest.json", sealed(manifest)); !why.empty())
+    return why;
   // The old one goes when the new one is in its place.
   fs::path old = target.string() + ".old" + std::to_string(getpid());
   fs::rename(target, old, error);

@@ -5,6 +5,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
@@ -59,6 +60,9 @@ FailureOr<Texts> takeForeignSources(ir::GraphOp graph) {
     if (!device.isForeign() || !seen.insert(device).second)
       continue;
     std::string path = resolve(device), source = device.getForeignSource()->str();
+    if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path))
+      return device.emitOpError("cannot read foreign source '")
+             << source << "' as '" << path << "': it is no regular file";
     auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
     if (!file)
       return device.emitOpError("cannot read foreign source '")

@@ -1,43 +1,61 @@
 #include "HostCompiler.h"
 
+#include "system/Leftovers.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 
 #include <algorithm>
-#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 namespace evt::pipeline {
 
 namespace {
 
-/// Runs a program with its output in a file. Returns its exit code, and its output through `text`.
+/// Runs a program. Returns its exit code, and what it says through `text`.
 int runCaptured(const std::string &program, const std::vector<std::string> &arguments, std::string &text) {
   auto found = llvm::sys::findProgramByName(program);
   if (!found) {
     text = "no compiler '" + program + "' found";
     return -1;
   }
-  llvm::SmallString<128> capture;
-  if (auto error = llvm::sys::fs::createTemporaryFile("evt", "log", capture)) {
-    text = "cannot create a temporary file: " + error.message();
+  const int capture = memfd_create("evt", MFD_CLOEXEC); // a file that no full disk and no interruption concerns
+  if (capture < 0) {
+    text = std::string("cannot create a file in memory: ") + std::strerror(errno);
     return -1;
   }
-  std::vector<llvm::StringRef> argv{program};
-  argv.insert(argv.end(), arguments.begin(), arguments.end());
-  std::array<std::optional<llvm::StringRef>, 3> redirects{llvm::StringRef(""), llvm::StringRef(capture),
-                                                          llvm::StringRef(capture)};
-  std::string error;
-  int code = llvm::sys::ExecuteAndWait(*found, argv, std::nullopt, redirects, 0, 0, &error);
-  if (auto buffer = llvm::MemoryBuffer::getFile(capture))
-    text = (*buffer)->getBuffer().str();
-  if (!error.empty())
-    text += error;
-  llvm::sys::fs::remove(capture);
-  return code;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, capture, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, capture, STDERR_FILENO);
+  std::vector<char *> argv{const_cast<char *>(program.c_str())};
+  for (const std::string &argument : arguments)
+    argv.push_back(const_cast<char *>(argument.c_str()));
+  argv.push_back(nullptr);
+  pid_t process = 0;
+  int status = 0;
+  const int error = posix_spawn(&process, found->c_str(), &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  while (!error && waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  stopIfInterrupted();
+  text.resize(static_cast<size_t>(lseek(capture, 0, SEEK_END)));
+  text.resize(static_cast<size_t>(std::max<ssize_t>(pread(capture, text.data(), text.size(), 0), 0)));
+  close(capture);
+  if (!error && WIFEXITED(status))
+    return WEXITSTATUS(status);
+  text += error ? std::strerror(error) : std::string("ended by signal: ") + strsignal(WTERMSIG(status));
+  return -1;
 }
 
 /// What went wrong, or an empty string; what the compiler says otherwise comes through `text`.

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -39,6 +40,9 @@ nlohmann::json parseObject(std::string_view text, const std::string &where) {
 }
 
 std::string readText(const std::string &path) {
+  std::error_code error; // of a file that is not there: opening it says so
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
+    throw Problems(path, "cannot be read: it is no regular file");
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;

@@ -39,14 +39,14 @@ struct Llama3Scaling {
 
 struct ModelConfig {
   Family family = Family::llama;
-  int64_t hidden = 0;      // hidden_size
-  int64_t layers = 0;      // num_hidden_layers
-  int64_t heads = 0;       // num_attention_heads
-  int64_t kvHeads = 0;     // num_key_value_heads; divides heads
-  int64_t headDim = 0;     // head_dim; even; heads * headDim need not be hidden
-  int64_t feedForward = 0; // intermediate_size
-  int64_t vocabulary = 0;  // vocab_size
-  int64_t maxPositions = 0;
+  int64_t hidden = 0;       // hidden_size
+  int64_t layers = 0;       // num_hidden_layers
+  int64_t heads = 0;        // num_attention_heads
+  int64_t kvHeads = 0;      // num_key_value_heads; divides heads
+  int64_t headDim = 0;      // head_dim; even; heads * headDim need not be hidden
+  int64_t feedForward = 0;  // intermediate_size
+  int64_t vocabulary = 0;   // vocab_size
+  int64_t maxPositions = 0; // max_position_embeddings: what the model was made for, with rope scaling if it has any
   double normEpsilon = 0;
   double ropeTheta = 0;
   std::optional<Llama3Scaling> ropeScaling; // absent: rope of type default

@@ -113,6 +113,8 @@ bool Generator::enqueue() {
     request.row = static_cast<int32_t>(flight.rows.size());
     const bool isAnswer = request.done >= request.promptLength(); // otherwise the rest of its prompt is still to come
     request.asked += isAnswer;
+    if (isAnswer && request.asked == 1)
+      batch.watched.push_back(static_cast<size_t>(request.row));
     flight.rows.emplace_back(running[r], isAnswer);
   }
   if (flight.rows.empty())
@@ -142,13 +144,16 @@ std::vector<GenerateAnswer> Generator::harvest() {
     if (!isAnswer)
       continue;
     GenerateAnswer &answer = request->answer;
-    answer.tokens.push_back(chosen[i]);
-    if (request->request.sampling.logprobs)
-      answer.logprobs.push_back(runner.logprobs(flight.step)[i]);
-    ++generated_;
-    answer.endedAtEos = request->request.endsAtEos && std::find(eos.begin(), eos.end(), chosen[i]) != eos.end();
+    answer.hasNoNumbers = answer.tokens.empty() && !runner.choseNumber(flight.step, i);
+    if (!answer.hasNoNumbers) {
+      answer.tokens.push_back(chosen[i]);
+      if (request->request.sampling.logprobs)
+        answer.logprobs.push_back(runner.logprobs(flight.step)[i]);
+      ++generated_;
+      answer.endedAtEos = request->request.endsAtEos && std::find(eos.begin(), eos.end(), chosen[i]) != eos.end();
+    }
     const bool isFull = static_cast<int64_t>(answer.tokens.size()) == request->request.mostTokens;
-    request->hasEnded = answer.endedAtEos || isFull;
+    request->hasEnded = answer.endedAtEos || isFull || answer.hasNoNumbers;
     if (!request->hasEnded)
       continue;
     if (request->asked < request->request.mostTokens)

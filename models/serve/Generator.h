@@ -34,6 +34,7 @@ struct GenerateAnswer {
   std::vector<int32_t> tokens;
   std::vector<float> logprobs; // of the tokens, if they were asked for
   bool endedAtEos = false;
+  bool hasNoNumbers = false; // none of its first token's logits is a number: there are no tokens
 };
 
 class Generator {

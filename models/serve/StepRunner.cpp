@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <stdexcept>
 #include <thread>
@@ -75,7 +76,7 @@ StepRunner::StepRunner(const std::string &artifact, const ModelConfig &model, co
   addCache();
   for (const auto &[name, array] : arrays_)
     tensors_[name] = array.tensor(device_);
-  const size_t row = 2 * half() * sizeof(int32_t);
+  const size_t row = 3 * third() * sizeof(int32_t);
   chosenMemory_ = DeviceMemory(program_, row * flights_.size());
   chosenCopies_ = HostMemory(program_, row * flights_.size());
   nothingChosen_ = HostMemory(program_, row);
@@ -186,7 +187,7 @@ void StepRunner::reserve() {
     int64_t logitsShape[] = {requests, model_.vocabulary};
     DLTensor logits{logitsMemory_.get(), device_, 2, f32Type, logitsShape, nullptr, 0};
     DLTensor next{chosenMemory_.get(), device_, 1, i32Type, logitsShape, nullptr, 0}, logprobs = next;
-    logprobs.data = chosenOnDevice(0) + half();
+    logprobs.data = chosenOnDevice(0) + third();
     logprobs.dtype = f32Type;
     given["logits"] = &logits;
     given["next"] = &next;
@@ -256,14 +257,14 @@ Split StepRunner::splitFor(int64_t positions, int64_t tokens) const {
   return splitOf(positions, tokens * model_.kvHeads, workers);
 }
 
-size_t StepRunner::half() const { return aligned(mostRequests_); }
+size_t StepRunner::third() const { return aligned(mostRequests_); }
 
 int32_t *StepRunner::chosenOnDevice(int64_t step) const {
-  return reinterpret_cast<int32_t *>(chosenMemory_.data()) + flightOf(step) * 2 * half();
+  return reinterpret_cast<int32_t *>(chosenMemory_.data()) + flightOf(step) * 3 * third();
 }
 
 int32_t *StepRunner::chosenOnHost(int64_t step) const {
-  return reinterpret_cast<int32_t *>(chosenCopies_.data()) + flightOf(step) * 2 * half();
+  return reinterpret_cast<int32_t *>(chosenCopies_.data()) + flightOf(step) * 3 * third();
 }
 
 /// Copies the tokens that the step before chose to their places among this one's, runs of neighbours at once.
@@ -325,19 +326,23 @@ int64_t StepRunner::enqueue(const StepBatch &batch) {
 
   DLTensor logits{logitsMemory_.get(), device_, 2, f32Type, shape, nullptr, 0};
   DLTensor next{chosenOnDevice(step), device_, 1, i32Type, shape, nullptr, 0};
-  DLTensor logprobs{chosenOnDevice(step) + half(), device_, 1, f32Type, shape, nullptr, 0};
+  DLTensor logprobs{chosenOnDevice(step) + third(), device_, 1, f32Type, shape, nullptr, 0};
   given["logits"] = &logits;
   given["next"] = &next;
   given["logprobs"] = &logprobs;
   flight.started.record(launches_.get());
   program_.launch(valuesOf(given, splitFor(lists.longest, count)),
                   {.schedule = options_.schedule, .workers = options_.workers, .stream = launches_.get()});
+  for (size_t r : batch.watched) // before the next step has logits of its own
+    launches_.copy(chosenOnDevice(step) + 2 * third() + r,
+                   reinterpret_cast<const float *>(logitsMemory_.data()) + r * static_cast<size_t>(model_.vocabulary),
+                   sizeof(float), EVT_COPY_ON_DEVICE);
   flight.done.record(launches_.get());
   flight.rows = rows;
   ++steps_;
 
   readings_.waitFor(flight.done);
-  readings_.copy(chosenOnHost(step), chosenOnDevice(step), (half() + rows) * sizeof(int32_t), EVT_COPY_TO_HOST);
+  readings_.copy(chosenOnHost(step), chosenOnDevice(step), (2 * third() + rows) * sizeof(int32_t), EVT_COPY_TO_HOST);
   flight.read.record(readings_.get());
   return step;
 }
@@ -361,7 +366,12 @@ std::span<const int32_t> StepRunner::wait(int64_t step) {
 }
 
 std::span<const float> StepRunner::logprobs(int64_t step) const {
-  return {reinterpret_cast<const float *>(chosenOnHost(step) + half()), flights_[flightOf(step)].rows};
+  return {reinterpret_cast<const float *>(chosenOnHost(step) + third()), flights_[flightOf(step)].rows};
+}
+
+bool StepRunner::choseNumber(int64_t step, size_t request) const {
+  const int32_t *chosen = chosenOnHost(step);
+  return chosen[request] != 0 || !std::isnan(reinterpret_cast<const float *>(chosen + 2 * third())[request]);
 }
 
 void StepRunner::step(const StepBatch &batch) {

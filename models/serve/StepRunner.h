@@ -39,7 +39,8 @@ struct StepBatch {
   std::vector<int32_t> requests; // each token's row of `pages`
   std::vector<int32_t> last;     // each request's last token, a row of `tokens`
   std::vector<std::vector<int32_t>> pages;
-  SamplingTables sampling; // how each request chooses its next token
+  SamplingTables sampling;     // how each request chooses its next token
+  std::vector<size_t> watched; // requests of which choseNumber() can be asked
 
   /// One more request: its pages, and the tokens from `position` on. `prompt` of its tokens are not its own answer.
   void add(std::span<const int32_t> newTokens, int32_t position, std::vector<int32_t> itsPages,
@@ -88,6 +89,10 @@ public:
   /// Of a step that was waited for, one of the last `ahead`: the log-probability of each of these tokens, 0 where that
   /// was not asked for.
   std::span<const float> logprobs(int64_t step) const;
+
+  /// Of such a step: whether a watched request has chosen among numbers. Where no logit is one, all count as lowest and
+  /// token 0 is taken.
+  bool choseNumber(int64_t step, size_t request) const;
 
   /// Runs a step and waits for it.
   void step(const StepBatch &batch);
@@ -138,8 +143,9 @@ private:
   size_t flightOf(int64_t step) const { return static_cast<size_t>(step) % flights_.size(); }
   int32_t *chosenOnDevice(int64_t step) const;
   int32_t *chosenOnHost(int64_t step) const;
-  /// Elements of a row of chosenMemory_: a step's tokens, then, `half` of it further, their log-probabilities.
-  size_t half() const;
+  /// Elements of a third of a row of chosenMemory_, which has a step's tokens, then their log-probabilities, then the
+  /// first logits of requests that are watched.
+  size_t third() const;
 
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   Times times_;

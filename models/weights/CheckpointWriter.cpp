@@ -3,6 +3,7 @@
 #include "models/config/Problems.h"
 #include "models/weights/Checkpoint.h"
 #include "models/weights/Chunks.h"
+#include "system/Leftovers.h"
 
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -27,7 +29,7 @@ constexpr uint64_t chunkElements = 1 << 20;
   throw Problems(path, std::string(what) + ": " + std::strerror(errno));
 }
 
-// A file under its temporary name. It is removed unless it was renamed.
+// A file under its temporary name. It is removed unless it was renamed, also if the process is interrupted.
 class PartialFile {
 public:
   explicit PartialFile(std::string path) : path_(std::move(path)), partial_(path_ + ".partial") {
@@ -44,12 +46,9 @@ public:
       errno = error;
       fail(partial_, "cannot be written");
     }
+    leftover_.emplace(partial_);
   }
-  ~PartialFile() {
-    close(file_);
-    if (!renamed_)
-      unlink(partial_.c_str());
-  }
+  ~PartialFile() { close(file_); }
   PartialFile(const PartialFile &) = delete;
   PartialFile &operator=(const PartialFile &) = delete;
 
@@ -69,13 +68,13 @@ public:
   void rename() {
     if (::rename(partial_.c_str(), path_.c_str()) != 0)
       fail(path_, "cannot be written");
-    renamed_ = true;
+    leftover_->keep();
   }
 
 private:
   std::string path_, partial_;
   int file_ = -1;
-  bool renamed_ = false;
+  std::optional<Leftover> leftover_;
 };
 
 // The tensors [first, end) of the checkpoint.

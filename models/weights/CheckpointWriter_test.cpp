@@ -2,10 +2,12 @@
 
 #include "models/weights/Checkpoint.h"
 #include "models/weights/TemporaryFolder_fixture.h"
+#include "system/Leftovers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -54,6 +56,24 @@ TEST(CheckpointWriter, OneFile) {
   EXPECT_EQ(last, 78u);
   EXPECT_THAT(folder.names(), UnorderedElementsAre("model.safetensors"));
   expectContent(folder);
+}
+
+TEST(CheckpointWriter, LeavesNothingWhenInterrupted) {
+  TemporaryFolder folder;
+  auto interrupted = [&](size_t tensor, uint64_t first, std::span<std::byte> out) {
+    if (tensor == 2) {
+      EXPECT_THAT(folder.names(), UnorderedElementsAre("model.safetensors.partial"));
+      raise(SIGTERM);
+      stopIfInterrupted();
+    }
+    fillBytes(tensor, first, out);
+  };
+  auto write = [&] {
+    cleanUpWhenInterrupted();
+    writeCheckpoint(folder.path, tensors, interrupted, {.threads = 1});
+  };
+  EXPECT_EXIT(write(), testing::KilledBySignal(SIGTERM), "^$");
+  EXPECT_THAT(folder.names(), testing::IsEmpty());
 }
 
 TEST(CheckpointWriter, Shards) {

@@ -13,25 +13,26 @@
 namespace evt::models {
 
 MappedFile::MappedFile(const std::string &path) : path_(path) {
-  auto fail = [&] { throw Problems(path, std::string("cannot be read: ") + std::strerror(errno)); };
-  int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  auto fail = [&](const std::string &why) { throw Problems(path, "cannot be read: " + why); };
+  // A pipe is opened, too, and does not wait for somebody who writes: it is refused below.
+  int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0)
-    fail();
+    fail(std::strerror(errno));
   struct stat status {};
   void *memory = nullptr;
-  int error = 0;
+  std::string why;
   if (fstat(file, &status) != 0)
-    error = errno;
+    why = std::strerror(errno);
   else if (!S_ISREG(status.st_mode))
-    error = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+    why = S_ISDIR(status.st_mode) ? std::strerror(EISDIR) : "it is no regular file";
   else if (status.st_size > 0) {
     memory = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
-    error = memory == MAP_FAILED ? errno : 0;
+    if (memory == MAP_FAILED)
+      why = std::strerror(errno);
   }
-  if (error) {
+  if (!why.empty()) {
     close(file);
-    errno = error;
-    fail();
+    fail(why);
   }
   file_ = file;
   bytes_ = {static_cast<const std::byte *>(memory), static_cast<size_t>(status.st_size)};

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
 
@@ -134,6 +135,9 @@ void readExactly(std::ifstream &file, const std::string &path, void *into, size_
 } // namespace
 
 HostTensor readNpy(const std::string &path) {
+  std::error_code error; // of a file that is not there: opening it says so
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
+    throw Error(EVT_ERROR_FILE, path + ": is not a regular file");
   std::ifstream file(path, std::ios::binary);
   if (!file)
     throw Error(EVT_ERROR_FILE, path + ": cannot be opened: " + std::strerror(errno));
@@ -187,7 +191,7 @@ HostTensor readNpy(const std::string &path) {
   malformed(path, "npy type is '" + header.descr + "', required one of " + known);
 }
 
-void writeNpy(const std::string &path, const HostTensor &tensor) {
+void writeNpy(std::ostream &out, const HostTensor &tensor) {
   std::string header = "{'descr': '";
   for (const Descr &descr : descrs)
     if (descr.type == tensor.type()) {
@@ -206,12 +210,16 @@ void writeNpy(const std::string &path, const HostTensor &tensor) {
   header.append((64 - (10 + header.size() + 1) % 64) % 64, ' ');
   header += '\n';
 
+  out << magic << '\x01' << '\x00' << static_cast<char>(header.size() & 0xff) << static_cast<char>(header.size() >> 8)
+      << header;
+  out.write(static_cast<const char *>(tensor.data()), static_cast<std::streamsize>(tensor.bytes()));
+}
+
+void writeNpy(const std::string &path, const HostTensor &tensor) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   if (!file)
     throw Error(EVT_ERROR_FILE, path + ": cannot be created: " + std::strerror(errno));
-  file << magic << '\x01' << '\x00' << static_cast<char>(header.size() & 0xff) << static_cast<char>(header.size() >> 8)
-       << header;
-  file.write(static_cast<const char *>(tensor.data()), static_cast<std::streamsize>(tensor.bytes()));
+  writeNpy(file, tensor);
   file.close();
   if (!file)
     throw Error(EVT_ERROR_FILE, path + ": cannot be written: " + std::strerror(errno));

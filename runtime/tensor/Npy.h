@@ -9,13 +9,16 @@
 
 #include "runtime/tensor/HostTensor.h"
 
+#include <iosfwd>
 #include <string>
 
 namespace evt::runtime {
 
-// Both throw Error: file if it cannot be opened, read or written; argument if its content is not of the forms above.
+// All throw Error: file if it cannot be opened, read or written; argument if its content is not of the forms above.
 HostTensor readNpy(const std::string &path);
 void writeNpy(const std::string &path, const HostTensor &tensor);
+// What goes wrong is the stream's to say.
+void writeNpy(std::ostream &out, const HostTensor &tensor);
 
 } // namespace evt::runtime
 

@@ -100,6 +100,7 @@ void addArgumentOptions(CLI::App *command, ArgumentOptions &options) {
                 "the value of a symbol that no given argument determines; may be repeated")
       ->type_name("SYMBOL=VALUE");
   command->add_option("--seed", options.seed, "of the random generators; each argument gets a stream of its own")
+      ->transform(anySeed())
       ->type_name("SEED")
       ->capture_default_str();
 }

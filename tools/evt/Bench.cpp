@@ -176,9 +176,6 @@ private:
 void benchProgram(const BenchOptions &options) {
   for (const std::string &schedule : options.schedules)
     requireOneOf("--schedule", schedule, scheduleNames());
-  for (unsigned workers : options.workers)
-    requirePositive("--workers", workers);
-  requirePositive("--repeat", options.repeat);
   requireTolerance(options.expect);
   Bencher(options).run();
 }
@@ -234,9 +231,13 @@ void addBench(Commands &commands) {
   command
       ->add_option("--workers", options->workers,
                    "how many threads; may be repeated (default: 1, 2, 4, … and the CPUs; on a GPU its SMs)")
+      ->transform(integerOf<unsigned>(1, UINT32_MAX))
       ->type_name("N")
       ->allow_extra_args(false);
-  command->add_option("--repeat", options->repeat, "counted launches of each")->type_name("N")->capture_default_str();
+  command->add_option("--repeat", options->repeat, "counted launches of each")
+      ->transform(anyRepeat())
+      ->type_name("N")
+      ->capture_default_str();
   command->add_flag("--sol", options->sol, "compare with the speed of light: what the machine could do at best");
   command
       ->add_option("--ceilings", options->ceilings,

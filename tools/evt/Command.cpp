@@ -94,11 +94,6 @@ void requireOneOf(const std::string &option, const std::string &found, const std
     throw Failure(ExitCode::wrongInput, option + " is '" + found + "', required one of " + joined(allowed));
 }
 
-void requirePositive(const std::string &option, int64_t found) {
-  if (found < 1)
-    throw Failure(ExitCode::wrongInput, option + " is " + std::to_string(found) + ", required at least 1");
-}
-
 std::pair<std::string, std::string> nameAndValue(const std::string &option, const std::string &text) {
   size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)

@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -36,8 +38,26 @@ CLI::Option *addRepeatable(CLI::App *command, const std::string &name, std::vect
 /// "--schedule is 'fast', required one of static, ticket, dynamic, auto".
 void requireOneOf(const std::string &option, const std::string &found, const std::vector<std::string> &allowed);
 
-/// Throws Failure (wrong input): "--repeat is 0, required at least 1".
-void requirePositive(const std::string &option, int64_t found);
+/// For an option's check(): takes whole decimal numbers in a range alone, where CLI11 takes the nearest one that its
+/// type has. "--repeat is '0', required an integer of 1 to 1000000"
+template <class Integer> CLI::Validator integerOf(Integer low, Integer high) {
+  return CLI::Validator(
+      [low, high](std::string &text) {
+        Integer value{};
+        auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (error != std::errc() || end != text.data() + text.size() || value < low || value > high)
+          return "is '" + text + "', required an integer of " + std::to_string(low) + " to " + std::to_string(high);
+        text = std::to_string(value); // 010 is 10, which CLI11 takes for 8
+        return std::string();
+      },
+      "");
+}
+/// What --seed and its like may be.
+inline CLI::Validator anySeed() { return integerOf<uint64_t>(0, UINT64_MAX); }
+/// What --workers may be, 0 for as many as there are CPUs or SMs; the runtime knows how many there can be.
+inline CLI::Validator anyWorkers() { return integerOf<unsigned>(0, UINT32_MAX); }
+/// What --repeat may be.
+inline CLI::Validator anyRepeat() { return integerOf<int64_t>(1, 1'000'000); }
 
 /// NAME and VALUE of "NAME=VALUE". Throws Failure (wrong input) naming the option if there is no '=' or no name.
 std::pair<std::string, std::string> nameAndValue(const std::string &option, const std::string &text);

@@ -3,6 +3,7 @@
 #include "evt/evt.h"
 #include "models/config/Problems.h"
 #include "runtime/Error.h"
+#include "system/Leftovers.h"
 #include "tools/evt/Bench.h"
 #include "tools/evt/Check.h"
 #include "tools/evt/Command.h"
@@ -17,6 +18,9 @@
 #include "tools/evt/Weights.h"
 
 #include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <iostream>
 
 namespace evt::tool {
@@ -46,12 +50,16 @@ ExitCode exitCodeOf(evt_code code) {
 // CLI11's messages in this tool's form: lower case first, no final period, and where to read on.
 std::string reworded(const CLI::ParseError &error, const CLI::App &app) {
   std::string command = "evt";
-  for (const CLI::App *chosen : app.get_subcommands())
-    command += " " + chosen->get_name();
+  for (const CLI::App *at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    command += " " + at->get_name();
+  }
   std::string text = error.what();
   if (dynamic_cast<const CLI::ExtrasError *>(&error)) {
     size_t colon = text.rfind(": ");
     text = "unknown argument '" + (colon == std::string::npos ? text : text.substr(colon + 2)) + "'";
+  } else if (size_t is = text.find(": is '"); dynamic_cast<const CLI::ValidationError *>(&error) && is != text.npos) {
+    text.erase(is, 1); // of a check of ours
   } else if (size_t equals = text.find(" = ");
              dynamic_cast<const CLI::ConversionError *>(&error) && equals != std::string::npos) {
     size_t colon = text.find(": ");
@@ -68,6 +76,7 @@ std::string reworded(const CLI::ParseError &error, const CLI::App &app) {
 }
 
 int end(ExitCode code, const std::string &message) {
+  stopIfInterrupted();
   std::cout.flush();
   if (!message.empty())
     logError(message);
@@ -79,7 +88,7 @@ int guarded(const Action &action) {
     action();
     std::cout.flush();
     if (!std::cout)
-      return end(ExitCode::wrongInput, "cannot write to the standard output");
+      return end(ExitCode::wrongInput, std::string("cannot write to the standard output: ") + std::strerror(errno));
     return static_cast<int>(ExitCode::done);
   } catch (const Failure &failure) {
     return end(failure.code(), failure.what());
@@ -89,6 +98,8 @@ int guarded(const Action &action) {
     return end(ExitCode::wrongInput, problems.what());
   } catch (const std::bad_alloc &) {
     return end(ExitCode::missing, "not enough memory");
+  } catch (const std::filesystem::filesystem_error &error) {
+    return end(ExitCode::wrongInput, error.what());
   } catch (const std::exception &error) {
     return end(ExitCode::defect, std::string("internal error: ") + error.what());
   }
@@ -98,6 +109,7 @@ int guarded(const Action &action) {
 
 int runCommandLine(int argc, char **argv) {
   startLog("warn");
+  cleanUpWhenInterrupted();
   if (std::optional<int> code = runRegisteredBench(argc, argv))
     return *code;
   CLI::App app("evt compiles a graph of tiled tensor operators into one persistent kernel, proves for every shape that "

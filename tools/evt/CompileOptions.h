@@ -2,12 +2,15 @@
 #ifndef EVT_TOOLS_EVT_COMPILEOPTIONS_H
 #define EVT_TOOLS_EVT_COMPILEOPTIONS_H
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace CLI {
 class App;
-}
+class Option;
+} // namespace CLI
 
 namespace evt::tool {
 
@@ -26,10 +29,13 @@ struct CompileOptions {
   /// Of a model's step: the most of each, the positions of a page of the cache, whether events are coarse, and whether
   /// all batches give the same bits.
   struct Step {
-    int64_t tokens = 2048, requests = 256, context = 32768, pageSlots = 64;
+    static constexpr int64_t usualContext = 32768;
+    int64_t tokens = 2048, requests = 256, pageSlots = 64;
+    std::optional<int64_t> context; // none given: usualContext
     bool allToAll = false;
     bool sameBits = false;
   } step;
+  std::vector<const CLI::Option *> declared; // by the functions below
 };
 
 /// --graph
@@ -38,6 +44,9 @@ void addGraphOption(CLI::App *command, CompileOptions &options);
 void addStepOptions(CLI::App *command, CompileOptions &options);
 /// --graph, --target, --cxx, --march, --cxxflag, --nvcc, --arch, --nvccflag, --only-schedule, --roles, --no-verify
 void addCompileOptions(CLI::App *command, CompileOptions &options);
+
+/// Throws Failure (wrong input) if the command line has any of them: what is compiled already takes none.
+void refuseCompileOptions(const std::string &artifact, const CompileOptions &options);
 
 } // namespace evt::tool
 

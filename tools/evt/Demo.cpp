@@ -160,6 +160,7 @@ void addDemo(Commands &commands) {
   command->add_option("--dir", options->folder, "where to leave the artifact and the page (default: the user's cache)")
       ->type_name("DIR");
   command->add_option("--workers", options->workers, "how many threads; 0 is one for each CPU")
+      ->transform(anyWorkers())
       ->type_name("N")
       ->capture_default_str();
 }

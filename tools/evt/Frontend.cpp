@@ -9,6 +9,7 @@
 #include "models/graph/StepGraph.h"
 #include "tools/evt/CostText.h"
 #include "tools/evt/Failure.h"
+#include "tools/evt/InputFile.h"
 #include "tools/evt/Log.h"
 #include "tools/evt/ScheduleText.h"
 #include "tools/evt/Words.h"
@@ -101,8 +102,7 @@ public:
   }
 
   void parse(const std::string &file) {
-    if (std::error_code error = llvm::sys::fs::access(file, llvm::sys::fs::AccessMode::Exist))
-      throw Failure(ExitCode::wrongInput, "cannot read '" + file + "': " + error.message());
+    requireInput(file);
     program.module = pipeline::parseFile(file, context);
     if (program.module)
       return;
@@ -121,9 +121,14 @@ public:
                         "': it is a directory without a config.json, required a .mlir file or the "
                         "folder of a model");
     try {
-      models::StepLimits limits{options.step.tokens,    options.step.requests, options.step.context,
-                                options.step.pageSlots, options.step.allToAll, options.step.sameBits};
+      const CompileOptions::Step &step = options.step;
+      const models::StepLimits limits{step.tokens,    step.requests, step.context.value_or(step.usualContext),
+                                      step.pageSlots, step.allToAll, step.sameBits};
       const models::ModelConfig model = models::readModelConfig(config);
+      if (step.context.value_or(0) > model.maxPositions)
+        logWarning("--max-context is " + std::to_string(*step.context) + ", '" + config +
+                   "' has max_position_embeddings " + std::to_string(model.maxPositions) +
+                   ": the model was not made for positions beyond those");
       if (options.target == "cuda")
         models::requireDimensionsOfGpu(model);
       program.module = models::buildStep(context, model, limits);

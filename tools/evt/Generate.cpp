@@ -6,13 +6,18 @@
 #include "models/weights/Checkpoint.h"
 #include "runtime/Error.h"
 #include "tools/evt/Failure.h"
+#include "tools/evt/InputFile.h"
 #include "tools/evt/Log.h"
+#include "tools/evt/OutputFile.h"
 #include "tools/evt/ProgressLine.h"
+#include "tools/evt/Words.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -56,6 +61,9 @@ models::GenerateRequest requestOf(const std::string &line, const std::string &wh
         request.prompt.push_back(token.get<int32_t>());
       }
     } else if (key == "max_tokens" && value.is_number_integer()) {
+      constexpr int64_t most = INT32_MAX; // far above any context
+      if (value.is_number_unsigned() ? value.get<uint64_t>() > most : value.get<int64_t>() > most)
+        refuse(where + ": 'max_tokens' is " + value.dump() + ", required an integer of 1 to " + std::to_string(most));
       request.mostTokens = value;
     } else if (key == "ignore_eos" && value.is_boolean()) {
       request.endsAtEos = !value.get<bool>();
@@ -99,11 +107,10 @@ uint64_t residentBytes() {
 std::vector<models::GenerateRequest> readRequests(const std::string &input) {
   std::ifstream file;
   if (input != "-") {
-    if (std::filesystem::is_directory(input))
-      refuse("cannot read '" + input + "': it is a directory");
+    requireInput(input);
     file.open(input);
     if (!file)
-      refuse("cannot read '" + input + "'");
+      refuse("cannot read '" + input + "': " + std::strerror(errno));
   }
   std::istream &in = input == "-" ? std::cin : file;
   std::vector<models::GenerateRequest> requests;
@@ -186,10 +193,9 @@ public:
   }
 
   void write(const std::string &path) const {
-    std::ofstream to(path);
-    to << json_.dump(2) << "\n";
-    if (!to.flush())
-      refuse("cannot write '" + path + "'");
+    OutputFile to(path);
+    to.stream() << json_.dump(2) << "\n";
+    to.finish();
   }
 
 private:
@@ -205,6 +211,15 @@ void generate(const GenerateOptions &options) {
 
   begin = Clock::now();
   const models::ModelConfig model = models::readModelConfig(options.folder + "/" + models::configFileName);
+  for (const models::GenerateRequest &request : requests) {
+    const int64_t positions = static_cast<int64_t>(request.prompt.size()) + request.mostTokens - 1;
+    if (positions <= model.maxPositions)
+      continue;
+    logWarning(fmt::format("request '{}' may take {} positions, config.json has max_position_embeddings {}: the model "
+                           "was not made for positions beyond those",
+                           request.id, positions, model.maxPositions));
+    break; // one is enough
+  }
   const models::Checkpoint checkpoint = models::openCheckpoint(options.folder, model);
   account.phase("open weights", secondsSince(begin));
 
@@ -228,6 +243,7 @@ void generate(const GenerateOptions &options) {
   }
   account.loaded(*runner);
 
+  const size_t asked = requests.size();
   std::optional<models::Generator> generator;
   try {
     generator.emplace(*runner, options.batchTokens, options.promptChunk);
@@ -236,27 +252,32 @@ void generate(const GenerateOptions &options) {
   } catch (const std::invalid_argument &error) {
     refuse(error.what());
   }
-  std::ofstream to;
+  std::optional<OutputFile> to;
   if (options.output != "-") {
     std::error_code error; // of one that is not there: it is another file
     if (std::filesystem::is_regular_file(options.output, error) &&
         std::filesystem::equivalent(options.input, options.output, error))
       refuse("answers are to be written over the requests, '" + options.output + "': required another file");
-    to.open(options.output);
-    if (!to)
-      refuse("cannot write '" + options.output + "'");
+    to.emplace(options.output, OutputFile::Unfinished::kept);
   }
-  std::ostream &out = options.output == "-" ? std::cout : to;
+  std::ostream &out = to ? to->stream() : std::cout;
   begin = Clock::now();
   constexpr int64_t settled = 500; // steps after which nothing should need more memory
   bool isFirst = true;
+  std::vector<std::string> failed;
   while (!generator->isIdle()) {
     for (const models::GenerateAnswer &answer : generator->step()) {
       nlohmann::ordered_json json{{"id", answer.id}, {"tokens", answer.tokens}};
       if (!answer.logprobs.empty())
         json["logprobs"] = answer.logprobs;
-      json["finish"] = answer.endedAtEos ? "eos" : "length";
-      out << json.dump() << "\n" << std::flush;
+      json["finish"] = answer.hasNoNumbers ? "error" : answer.endedAtEos ? "eos" : "length";
+      if (answer.hasNoNumbers) {
+        json["error"] = "the logits are not numbers";
+        failed.push_back(answer.id);
+      }
+      if (!(out << json.dump() << "\n" << std::flush))
+        refuse(fmt::format("cannot write {}: {}", to ? "'" + options.output + "'" : "to the standard output",
+                           std::strerror(errno)));
     }
     if (isFirst && generator->generated() > 0) {
       account.phase("first step", secondsSince(begin));
@@ -266,11 +287,16 @@ void generate(const GenerateOptions &options) {
     if (generator->steps() == settled)
       account.settled(*runner, settled);
   }
+  if (to)
+    to->finish();
   account.ended(*runner, *generator, secondsSince(begin));
-  if (!out)
-    throw Failure(ExitCode::wrongInput, "cannot write '" + options.output + "'");
   if (!options.report.empty())
     account.write(options.report);
+  if (!failed.empty())
+    throw Failure(ExitCode::checkFailed,
+                  fmt::format("the logits of {} of {} are not numbers, of '{}' first: '{}' has weights that are none, "
+                              "or that give none",
+                              failed.size(), counted(asked, "request"), failed.front(), options.folder));
 }
 
 } // namespace
@@ -287,7 +313,8 @@ void addGenerate(Commands &commands) {
       "info.\n\n"
       "A request: {\"id\": \"a\", \"tokens\": [1, 17, 4], \"max_tokens\": 16, \"ignore_eos\": false}; the last two may "
       "be left out. "
-      "Its answer: {\"id\": \"a\", \"tokens\": [9, 2], \"finish\": \"eos\"}.\n\n"
+      "Its answer: {\"id\": \"a\", \"tokens\": [9, 2], \"finish\": \"eos\"}, or \"length\"; where the "
+      "model's logits are not numbers it has no tokens, \"error\" as its finish, and the exit code is 1.\n\n"
       "The most likely token is taken, unless a request has a temperature above 0; then one is drawn. It may also "
       "have: "
       "top_k (0: all), top_p (1: all) and min_p (0: all), which draw from the most likely tokens alone, in this order; "
@@ -318,40 +345,40 @@ void addGenerate(Commands &commands) {
       ->capture_default_str()
       ->type_name("FILE");
   command->add_option("--pages", options->pages, "pages of the cache")
-      ->check(CLI::Range(int64_t(1), int64_t(1) << 24))
+      ->transform(integerOf<int64_t>(1, 1 << 24))
       ->capture_default_str();
   command
       ->add_option("--batch-tokens", options->batchTokens,
                    "the most tokens of a step; 0 is as many as it was compiled for")
-      ->check(CLI::Range(int64_t(0), int64_t(1) << 24))
+      ->transform(integerOf<int64_t>(0, 1 << 24))
       ->capture_default_str();
   command
       ->add_option("--prompt-chunk", options->promptChunk,
                    "cut prompts at multiples of so many tokens, whoever else is in the batch; a chunk waits until a "
                    "step has room for it beside new tokens; 0 is as many as there is room for")
-      ->check(CLI::Range(int64_t(0), int64_t(1) << 24))
+      ->transform(integerOf<int64_t>(0, 1 << 24))
       ->capture_default_str();
   command
       ->add_option("--batch-requests", options->batchRequests,
                    "the most requests of a step; 0 is as many as it was compiled for")
-      ->check(CLI::Range(int64_t(0), int64_t(1) << 24))
+      ->transform(integerOf<int64_t>(0, 1 << 24))
       ->capture_default_str();
   command
       ->add_option("--ahead", options->ahead,
                    "steps in flight before the tokens of the oldest are looked at; 0 is 4 on a GPU, 1 on the CPU")
-      ->check(CLI::Range(int64_t(0), int64_t(64)))
+      ->transform(integerOf<int64_t>(0, 64))
       ->capture_default_str();
   command
       ->add_option("--read-threads", options->readThreads,
                    "threads that read weights; 0 is one for each CPU, for a GPU at most 8")
-      ->check(CLI::Range(int64_t(0), int64_t(256)))
+      ->transform(integerOf<int64_t>(0, 256))
       ->capture_default_str();
   command->add_option("--report", options->report, "write times and memory as JSON")->type_name("FILE");
   command->add_option("--schedule", options->schedule, "static, ticket or dynamic")
       ->check(CLI::IsMember({"static", "ticket", "dynamic"}));
   command
       ->add_option("--workers", options->workers, "how many threads, or blocks of a GPU; 0 is one for each CPU or SM")
-      ->check(CLI::Range(int64_t(0), int64_t(4096)))
+      ->transform(integerOf<int64_t>(0, 4096))
       ->capture_default_str();
 }
 

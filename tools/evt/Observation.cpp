@@ -2,13 +2,11 @@
 
 #include "runtime/observe/Trace.h"
 #include "tools/evt/Failure.h"
+#include "tools/evt/OutputFile.h"
 #include "tools/evt/Words.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
 
 namespace evt::tool {
 
@@ -54,14 +52,12 @@ void requireTraceName(const std::string &file) {
 
 void writeTrace(const std::string &file, const observe::Timeline &timeline, const observe::ProgramDescription &program,
                 const std::string &caption) {
-  std::ofstream out(file);
+  OutputFile out(file);
   if (file.ends_with(".html"))
-    observe::writeTracePage(out, timeline, program, caption);
+    observe::writeTracePage(out.stream(), timeline, program, caption);
   else
-    observe::writeChromeTrace(out, timeline, program);
-  out.close();
-  if (!out)
-    throw Failure(ExitCode::wrongInput, "cannot write '" + file + "': " + std::strerror(errno));
+    observe::writeChromeTrace(out.stream(), timeline, program);
+  out.finish();
 }
 
 observe::Timeline timelineOf(const runtime::LaunchTrace &trace, const observe::ProgramDescription &program) {

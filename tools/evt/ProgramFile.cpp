@@ -20,11 +20,7 @@ TemporaryDirectory::TemporaryDirectory() {
     throw Failure(ExitCode::missing, "cannot create a directory in '" + fs::path(pattern).parent_path().string() +
                                          "': " + std::strerror(errno));
   path_ = pattern;
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
+  leftover_.emplace(pattern);
 }
 
 void compileWithWarnings(const std::string &file, const CompileOptions &options, const std::string &directory) {
@@ -47,9 +43,17 @@ OpenedArtifact openArtifact(const std::string &path, const CompileOptions &optio
   if (!fs::is_directory(path, error)) {
     opened.compiled = std::make_unique<TemporaryDirectory>();
     artifact = opened.compiled->path() / "artifact";
-    compileWithWarnings(path, options, artifact);
+    try {
+      compileWithWarnings(path, options, artifact);
+    } catch (const Failure &) {
+      if (!fs::is_empty(opened.compiled->path(), error)) // a source that does not compile, which the message names
+        opened.compiled->keep();
+      throw;
+    }
   }
   opened.artifact = runtime::loadArtifact(artifact);
+  if (!opened.compiled)
+    refuseCompileOptions(path, options);
   logInfo("loaded graph '" + opened.artifact.manifest.graph + "' of '" + path + "' for target " +
           opened.artifact.manifest.target);
   return opened;

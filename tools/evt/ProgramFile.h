@@ -3,26 +3,27 @@
 #define EVT_TOOLS_EVT_PROGRAMFILE_H
 
 #include "runtime/launch/Program.h"
+#include "system/Leftovers.h"
 #include "tools/evt/CompileOptions.h"
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace evt::tool {
 
-/// A directory that is removed with this object.
+/// A directory that is removed with this object, unless it is kept.
 class TemporaryDirectory {
 public:
   /// Throws Failure (missing) if the system gives none.
   TemporaryDirectory();
-  ~TemporaryDirectory();
-  TemporaryDirectory(const TemporaryDirectory &) = delete;
-  TemporaryDirectory &operator=(const TemporaryDirectory &) = delete;
   const std::filesystem::path &path() const { return path_; }
+  void keep() { leftover_->keep(); }
 
 private:
   std::filesystem::path path_;
+  std::optional<Leftover> leftover_;
 };
 
 struct OpenedArtifact {

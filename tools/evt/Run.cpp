@@ -10,6 +10,7 @@
 #include "tools/evt/LaunchSettings.h"
 #include "tools/evt/Log.h"
 #include "tools/evt/Observation.h"
+#include "tools/evt/OutputFile.h"
 #include "tools/evt/ProgramFile.h"
 #include "tools/evt/RunReport.h"
 #include "tools/evt/Words.h"
@@ -156,7 +157,9 @@ private:
   void writeOutputs() {
     for (const std::string &text : options_.out) {
       auto [name, file] = nameAndValue("--out", text);
-      runtime::writeNpy(file, arguments_->tensor("--out", name));
+      OutputFile out(file);
+      runtime::writeNpy(out.stream(), arguments_->tensor("--out", name));
+      out.finish();
     }
     for (size_t number : arguments_->written()) {
       const runtime::HostTensor &tensor = arguments_->at(number);
@@ -185,8 +188,6 @@ void run(const RunOptions &options) {
   if (!options.trace.empty())
     requireTraceName(options.trace);
   requireWatchdog(options.watchdog);
-  if (options.repeat)
-    requirePositive("--repeat", *options.repeat);
   requireTolerance(options.expect);
   Runner(options).run();
 }
@@ -220,9 +221,11 @@ void addRun(Commands &commands) {
       ->type_name("NAME")
       ->capture_default_str();
   command->add_option("--workers", options->workers, "how many threads; 0 is one for each CPU, or each SM of a GPU")
+      ->transform(anyWorkers())
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--repeat", options->repeat, "launch N times and print the median time (default: 1)")
+      ->transform(anyRepeat())
       ->type_name("N");
   command->add_flag("--check", options->check,
                     "record a launch and check that events order its accesses and that counts are exact; exit code 1 "
@@ -230,6 +233,7 @@ void addRun(Commands &commands) {
   command->add_option("--trace", options->trace, "record a launch as a page (.html) or for Perfetto (.json)")
       ->type_name("FILE");
   command->add_option("--perturb", options->perturb, "a seed: workers stall at random points; 0 is off")
+      ->transform(anySeed())
       ->type_name("SEED")
       ->capture_default_str();
   command->add_option("--inject", options->inject, "drop the notifications of one task: drop-notify=CALL:COORD")

@@ -7,12 +7,10 @@
 #include "tools/evt/Failure.h"
 #include "tools/evt/Frontend.h"
 #include "tools/evt/Observation.h"
+#include "tools/evt/OutputFile.h"
 #include "tools/evt/ProgramFile.h"
 #include "tools/evt/Words.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <iostream>
 
 namespace evt::tool {
@@ -34,11 +32,9 @@ void writePage(const ShowOptions &options) {
   observe::TaskGraph graph = observe::taskGraph(recorder, describeProgram(manifest, binding.shapes));
   observe::GraphPageOptions page;
   page.caption = describeSymbols(manifest, binding.symbols);
-  std::ofstream out(options.html);
-  observe::writeGraphPage(out, graph, page);
-  out.close();
-  if (!out)
-    throw Failure(ExitCode::wrongInput, "cannot write '" + options.html + "': " + std::strerror(errno));
+  OutputFile out(options.html);
+  observe::writeGraphPage(out.stream(), graph, page);
+  out.finish();
   std::cout << options.html << ": " << counted(graph.tasks.size(), "task") << ", "
             << counted(graph.elements.size(), "event element") << "\n";
 }

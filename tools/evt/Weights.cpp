@@ -111,8 +111,6 @@ void writeRandom(const WeightsOptions &options, const models::ModelConfig &model
 }
 
 void weights(const WeightsOptions &options) {
-  if (options.threads < 0 || options.threads > 4096)
-    throw Failure(ExitCode::wrongInput, fmt::format("--threads is {}, required 0 to 4096", options.threads));
   models::ModelConfig model =
       models::readModelConfig((std::filesystem::path(options.folder) / models::configFileName).string());
   if (options.seed)
@@ -154,6 +152,7 @@ void addWeights(Commands &commands) {
       ->capture_default_str()
       ->needs(random);
   command->add_option("--threads", options->threads, "threads that compute and write; 0: one for each core")
+      ->transform(integerOf<int64_t>(0, 4096))
       ->type_name("N")
       ->capture_default_str()
       ->needs(random);

@@ -3,6 +3,7 @@
 #include "runtime/Error.h"
 #include "tools/evt/Failure.h"
 #include "tools/evt/Frontend.h"
+#include "tools/evt/InputFile.h"
 #include "tools/evt/Log.h"
 #include "tools/evt/ProgramFile.h"
 #include "tools/evt/ceilings/Ceilings.h"
@@ -12,7 +13,6 @@
 #include <ctime>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 
 namespace evt::tool {
 namespace {
@@ -33,18 +33,10 @@ std::string now() {
   return text;
 }
 
-std::string readBinary(const std::string &file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string content{std::istreambuf_iterator<char>(in), {}};
-  if (!in)
-    throw Failure(ExitCode::wrongInput, "cannot read '" + file + "'");
-  return content;
-}
-
 std::string cubinFor(const runtime::cuda::Gpu &gpu, const Options &options) {
   std::string architecture = ceilingsArchitecture(gpu);
   if (!options.cubin.empty())
-    return readBinary(options.cubin);
+    return readInput(options.cubin);
   TemporaryDirectory folder;
   std::string source = folder.path() / "ceilings.cu", cubin = folder.path() / "ceilings.cubin";
   std::ofstream(source, std::ios::binary) << ceilingsSource;
@@ -60,18 +52,14 @@ std::string cubinFor(const runtime::cuda::Gpu &gpu, const Options &options) {
                                       number + ",code=" + architecture +
                                       " -cubin -o ceilings.cubin tools/evt/ceilings/ceilings.cu");
   }
-  return readBinary(cubin);
+  return readInput(cubin);
 }
 
 void measure(const Options &options) {
   if (!options.only.empty())
     requireOneOf("--only", options.only, {"cpu", "gpu"});
-  requirePositive("--repeat", options.repeat);
-  requirePositive("--rounds", options.rounds);
-  if (options.megabytes < 0)
-    throw Failure(ExitCode::wrongInput,
-                  "--megabytes is " + std::to_string(options.megabytes) + ", required at least 0");
   std::string file = options.out.empty() ? defaultCeilingsFile() : options.out;
+  OutputFile out = beginCeilings(file); // where nothing can be written, nothing needs to be measured
   Progress progress = [](const std::string &what) { std::cerr << "measuring " << what << "\n"; };
   Ceilings ceilings;
   // A part that is not measured now stays as it was.
@@ -105,7 +93,8 @@ void measure(const Options &options) {
     how.progress = progress;
     ceilings.cpu = measureCpu(how);
   }
-  writeCeilings(file, ceilings);
+  out.stream() << toJson(ceilings);
+  out.finish();
   if (options.json)
     std::cout << toJson(ceilings);
   else
@@ -137,12 +126,15 @@ void addCeilings(Commands &commands) {
       ->add_option("--megabytes", options->megabytes,
                    "what a stream reads; 0 is 128 times the L2 cache of a GPU, and 4 times the CPU's last cache but at "
                    "least 512")
+      ->transform(integerOf<int64_t>(0, 1 << 24))
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--repeat", options->repeat, "runs of each measurement; the median counts")
+      ->transform(anyRepeat())
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--rounds", options->rounds, "events, tickets or products in a run on the GPU")
+      ->transform(integerOf<int64_t>(1, 1 << 30))
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--nvcc", options->nvcc, "NVIDIA's compiler")->type_name("PROGRAM")->capture_default_str();

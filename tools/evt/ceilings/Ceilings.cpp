@@ -4,17 +4,14 @@
 #include "runtime/Error.h"
 #include "runtime/artifact/JsonView.h"
 #include "tools/evt/Failure.h"
+#include "tools/evt/InputFile.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -60,8 +57,6 @@ constexpr GpuNumber gpuNumbers[] = {
 std::string line(const char *what, double value, const char *unit) {
   return fmt::format("  {:<46}{:>10.3f} {}\n", what, value, unit);
 }
-
-std::string reasonOf(int error) { return std::strerror(error); }
 
 } // namespace
 
@@ -136,28 +131,20 @@ Ceilings parseCeilings(const std::string &text, const std::string &file) {
 }
 
 Ceilings readCeilings(const std::string &file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in)
-    throw Failure(errno == ENOENT ? ExitCode::missing : ExitCode::wrongInput,
-                  "cannot read '" + file + "': " + reasonOf(errno) +
-                      "; 'evt bench ceilings' measures this machine and writes it");
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (in.bad())
-    throw Failure(ExitCode::wrongInput, "cannot read '" + file + "'");
-  return parseCeilings(text, file);
+  std::error_code error;
+  if (!fs::exists(file, error) && !error)
+    throw Failure(ExitCode::missing, "cannot read '" + file +
+                                         "': No such file or directory; 'evt bench ceilings' measures this machine and "
+                                         "writes it");
+  return parseCeilings(readInput(file), file);
 }
 
-void writeCeilings(const std::string &file, const Ceilings &ceilings) {
-  std::error_code error;
+OutputFile beginCeilings(const std::string &file) {
+  std::error_code error; // is said when the file cannot be opened
   fs::path folder = fs::path(file).parent_path();
   if (!folder.empty())
     fs::create_directories(folder, error);
-  std::ofstream out(file, std::ios::binary);
-  int reason = errno;
-  out << toJson(ceilings);
-  out.close();
-  if (!out)
-    throw Failure(ExitCode::wrongInput, "cannot write '" + file + "': " + (error ? error.message() : reasonOf(reason)));
+  return OutputFile(file);
 }
 
 std::string defaultCeilingsFile() {

@@ -9,6 +9,8 @@
 #ifndef EVT_TOOLS_EVT_CEILINGS_CEILINGS_H
 #define EVT_TOOLS_EVT_CEILINGS_CEILINGS_H
 
+#include "tools/evt/OutputFile.h"
+
 #include <optional>
 #include <string>
 
@@ -55,8 +57,8 @@ Ceilings parseCeilings(const std::string &text, const std::string &file);
 
 // Throws Failure: missing if there is no such file, with the command that makes one; wrong input if it cannot be read.
 Ceilings readCeilings(const std::string &file);
-// Makes the folder. Throws Failure (wrong input).
-void writeCeilings(const std::string &file, const Ceilings &ceilings);
+// The file that toJson's text goes to. Makes the folder. Throws Failure (wrong input).
+OutputFile beginCeilings(const std::string &file);
 
 // Where ceilings are kept unless somebody says otherwise: evt/ceilings.json in XDG_CACHE_HOME, or in ~/.cache. Throws
 // Failure (missing) if the environment names neither.

@@ -93,7 +93,9 @@ TEST(Ceilings, AreKeptInTheCache) {
     EXPECT_EQ(failure.code(), ExitCode::missing);
     EXPECT_THAT(failure.what(), HasSubstr("No such file or directory; 'evt bench ceilings' measures this machine"));
   }
-  writeCeilings(file, parseCeilings(good, "c.json"));
+  OutputFile out = beginCeilings(file);
+  out.stream() << toJson(parseCeilings(good, "c.json"));
+  out.finish();
   EXPECT_EQ(toJson(readCeilings(file)), toJson(parseCeilings(good, "c.json")));
   unsetenv("XDG_CACHE_HOME");
   setenv("HOME", "/home/somebody", 1);

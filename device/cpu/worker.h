@@ -50,7 +50,15 @@ class Worker {
 public:
   Worker(const evt_launch *launch, std::uint32_t id, Control *control)
       : launch(launch), hooks(launch->hooks), status(launch->status + id), control(control), id(id),
-        workers(launch->workers), random(launch->perturb ? launch->perturb * 0x9E3779B97F4A7C15ull + id + 1 : 0) {}
+        workers(launch->workers), random(launch->perturb ? launch->perturb * 0x9E3779B97F4A7C15ull + id + 1 : 0) {
+    division_watch = {this, [](void *user) {
+                        Worker &w = *static_cast<Worker *>(user);
+                        w.fail(EVT_ABORT_DIVISION, w.status->call, w.status->task, 0);
+                      }};
+  }
+  ~Worker() { division_watch = {}; }
+  Worker(const Worker &) = delete;
+  Worker &operator=(const Worker &) = delete;
 
   const evt_launch *const launch;
   const evt_hooks *const hooks;

@@ -121,7 +121,8 @@ def AllocOp : Evt_Op<"alloc", [HasParent<"GraphOp">,
                                DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "a planned buffer, alive for one launch";
   let description = [{
-    The runtime places it in the workspace; its contents are undefined until written.
+    The runtime places it in the workspace; its contents are undefined until written. `evt run --check`
+    reports reads of elements that no task of the run writes.
 
     ```mlir
     %p = evt.alloc(%n) : memref<?x4xf32>

@@ -161,6 +161,10 @@ def EventOp : Evt_Op<"event", [AttrSizedOperandSegments, HasParent<"GraphOp">,
       table. An element whose count turns out 0 is complete once the guard is. A table that no task writes needs no guard, but
       the factor: `count(%table * 1)`.
 
+    A run on a CPU ends with an error at the notification that is one too many, where the notifier knows the count. Behind a guard
+    it does not know it. There a task that waits, under the static and ticket schedules, fails if it sees more than the count. What
+    comes after it has looked only `evt run --check` finds; a GPU does not look, and a launch under the dynamic schedule may get stuck.
+
     ```mlir
     %done = evt.event(%n, %m) count(4) : !evt.event<?x?>
     %groups = evt.event(%g) count((e)[n] -> (4, n - e * 4))(%n) : !evt.event<?>

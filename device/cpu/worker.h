@@ -92,7 +92,9 @@ public:
     reporting.clear(std::memory_order_release);
   }
 
-  /// Blocks until the element has received `count` notifications; false when the launch was aborted.
+  /// Blocks until the element has received `count` notifications; false when the launch was aborted. More of them are a
+  /// fault, which nobody else notices where the count was not known to the notifiers: it is read from memory after a
+  /// guard.
   bool wait(std::uint32_t event, const Counter *counters, std::int64_t element, std::uint32_t count) {
     if (hooks) [[unlikely]]
       hooks->wait_begin(hooks->user, id, event, element, count);
@@ -101,6 +103,10 @@ public:
       passed = block(event, counters + element, element, count);
     if (hooks) [[unlikely]]
       hooks->wait_end(hooks->user, id);
+    if (passed && counters[element].load(std::memory_order_relaxed) > count) [[unlikely]] {
+      fail(EVT_ABORT_OVERRUN, event, element, count);
+      return false;
+    }
     return passed;
   }
 

@@ -3,7 +3,8 @@
 
 - Relative links and images of every Markdown file lead to files that exist.
 - docs/ops is what the operations' definitions say.
-- Every ```mlir block that holds a whole program (an `evt.graph`, and no `…`) parses and verifies.
+- Every ```mlir block that holds a whole program (an `evt.graph`, and no `…`) parses and verifies. Any other one without `…`
+  parses, in a block that defines what it does not define itself, and verifies as far as that does not need the program around it.
 - Every ```console block of README.md and docs/guide/ is run from the repository's root: lines after `$ ` are commands,
   the lines below are exactly what they print (stdout and stderr), where `…` stands for any text on its line, a line that
   holds only `…` for any number of lines, and a time (`0.2 s`, `31 ms`) for any time. A command whose exit code is not 0 is followed by a comment that
@@ -22,6 +23,9 @@ import sys
 import operation_docs
 import source_tree
 
+UNDECLARED = re.compile(r"^<stdin>:(\d+):(\d+): error: use of undeclared SSA value name", re.MULTILINE)
+OTHER_TYPE = re.compile(r"error: use of value '(%[^']+)' expects different type than prior uses: '(.*?)' vs '")
+NEEDS_SURROUNDINGS = re.compile(r"^<stdin>:\d+:\d+: error: .* op (expects parent op|must stand in the protocol of a call)")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<img[^>]+src=\"([^\"]+)\"")
 TIME = re.compile(r"\b\d+(?:\.\d+)? (?=(?:s|ms|us)\b)")
 EXIT_CODE = re.compile(r"\s+# exit code (\d+)$")
@@ -77,26 +81,49 @@ def examples(path, text):
             current.output.append(line.rstrip())
 
 
-def programs(text):
-    """(line number, program) of the mlir blocks that hold an evt.graph."""
+def mlir_blocks(text):
+    """(line number, text) of the mlir blocks that leave nothing out."""
     start = None
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() == "```mlir":
             start, lines = number, []
         elif line.startswith("```") and start:
             program = "\n".join(lines) + "\n"
-            if "evt.graph @" in program and "…" not in program:
+            if "…" not in program:
                 yield start, program
             start = None
         elif start:
             lines.append(line)
 
 
-def refused_programs(path, text, opt):
-    for number, program in programs(text):
-        done = subprocess.run([opt, "-"], input=program, capture_output=True, text=True)
-        if done.returncode:
-            yield f"{path}:{number}: the program is refused:\n{done.stderr}"
+def parse(opt, program):
+    """What is wrong with a program, or an empty text."""
+    done = subprocess.run([opt, "-", "--allow-unregistered-dialect"], input=program, capture_output=True, text=True)
+    return (done.stderr or "refused without a message") if done.returncode else ""
+
+
+def parse_part(opt, part):
+    """What is wrong with a part of a program. Values that it does not define become arguments, of the types that it uses."""
+    types = {}
+    while True:
+        arguments = ", ".join(f"{name}: {type}" for name, type in types.items())
+        program = f'"part"() ({{\n^bb0({arguments}):\n{part}"end"() : () -> ()\n}}) : () -> ()\n'
+        problem = parse(opt, program)
+        undeclared, other = UNDECLARED.search(problem), OTHER_TYPE.search(problem)
+        if undeclared:
+            line = program.splitlines()[int(undeclared[1]) - 1]
+            types[re.compile(r"%[\w$.-]+").match(line, int(undeclared[2]) - 1)[0]] = "index"
+        elif other and types.get(other[1]) == "index":
+            types[other[1]] = other[2]
+        else:
+            return "" if NEEDS_SURROUNDINGS.match(problem) else problem
+
+
+def refused_blocks(path, text, opt):
+    for number, block in mlir_blocks(text):
+        problem = parse(opt, block) if "evt.graph @" in block else parse_part(opt, block)
+        if problem:
+            yield f"{path}:{number}: the program is refused:\n{problem}"
 
 
 def matches(expected, actual):
@@ -148,8 +175,8 @@ def main():
         count("\n".join(broken_links(options.root, path)))
         if options.no_run:
             continue
-        if any(programs(text)):
-            count("\n".join(refused_programs(path, text, options.build / "bin/evt-opt")))
+        if any(mlir_blocks(text)):
+            count("\n".join(refused_blocks(path, text, options.build / "bin/evt-opt")))
         if path == pathlib.Path("README.md") or path.is_relative_to("docs/guide"):
             for example in examples(path, text):
                 count(run_example(options.root, example))

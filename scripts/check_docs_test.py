@@ -4,6 +4,7 @@
 import pathlib
 import tempfile
 import unittest
+import unittest.mock
 
 import check_docs
 
@@ -48,12 +49,37 @@ class Docs(unittest.TestCase):
         self.assertEqual(problem, "x.md:2: `echo a; exit 3` exits with 3, documented is 0; it prints\n  a")
 
     def test_programs(self):
-        text = "```mlir\n%p = evt.alloc()\n```\n```mlir\nevt.graph @g() {\n}\n```\n"
-        self.assertEqual(list(check_docs.programs(text)), [(4, "evt.graph @g() {\n}\n")])
-        self.assertEqual(list(check_docs.refused_programs(pathlib.Path("x.md"), text, "/usr/bin/true")), [])
+        text = "```mlir\n%p = evt.alloc()\n```\n```mlir\nevt.graph @g() {\n}\n```\n```mlir\n…\n```\n"
+        self.assertEqual(list(check_docs.mlir_blocks(text)), [(1, "%p = evt.alloc()\n"), (4, "evt.graph @g() {\n}\n")])
+        self.assertEqual(list(check_docs.refused_blocks(pathlib.Path("x.md"), text, "/usr/bin/true")), [])
         self.assertEqual(
-            list(check_docs.refused_programs(pathlib.Path("x.md"), text, "/usr/bin/false")),
-            ["x.md:4: the program is refused:\n"])
+            list(check_docs.refused_blocks(pathlib.Path("x.md"), text, "/usr/bin/false")),
+            [f"x.md:{line}: the program is refused:\nrefused without a message" for line in (1, 4)])
+
+    def test_parts_of_programs(self):
+        answers = []  # what the parser says to one text after the other
+        programs = []
+
+        def parse(_, program):
+            programs.append(program)
+            return answers[len(programs) - 1]
+
+        undeclared = "<stdin>:{}: error: use of undeclared SSA value name\n"
+        other = "<stdin>:3:5: error: use of value '{}' expects different type than prior uses: '{}' vs 'index'\n"
+        with unittest.mock.patch.object(check_docs, "parse", parse):
+            answers += [undeclared.format("3:6"), other.format("%n", "i32"), ""]
+            self.assertEqual(check_docs.parse_part("opt", "use (%n)\n"), "")
+            self.assertIn("^bb0(%n: i32):\nuse (%n)\n", programs[-1])
+            # A name for values of two types is a mistake, and so is whatever else is wrong.
+            programs.clear()
+            answers[:] = [undeclared.format("3:6"), other.format("%n", "i32"), other.format("%n", "i64")]
+            self.assertEqual(check_docs.parse_part("opt", "use (%n)\n"), answers[-1])
+            programs.clear()
+            answers[:] = ["<stdin>:3:1: error: 'evt.event' op expects parent op 'evt.graph'\n"]
+            self.assertEqual(check_docs.parse_part("opt", "%e = evt.event() count(1) : !evt.event<>\n"), "")
+            programs.clear()
+            answers[:] = ["<stdin>:3:1: error: expected ':'\n"]
+            self.assertEqual(check_docs.parse_part("opt", "%e = evt.event() count(1)\n"), answers[0])
 
     def test_links(self):
         with tempfile.TemporaryDirectory() as folder:

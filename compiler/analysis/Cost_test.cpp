@@ -146,6 +146,47 @@ TEST_F(CostTest, ALoopOfUnknownLengthRunsOverWhatItReads) {
   EXPECT_TRUE(found);
 }
 
+TEST_F(CostTest, LoopsOfTasksThatShareADepth) {
+  // Pieces of 128 of a depth, and of what is left of it: each row is added to y once, whoever does it.
+  const std::string text = R"(
+evt.device @piece(%x: memref<8x?xf32>, %y: memref<?xf32>) grid(%s) {
+  %c32 = arith.constant 32 : index
+  %c0 = arith.constant 0 : index
+  %begin = affine.apply affine_map<(d0) -> (d0 * 128)>(%s)
+  END
+  %zero = arith.constant dense<0.0> : tensor<1xf32>
+  %sum = scf.for %k = %begin to %end step %c32 iter_args(%in = %zero) -> (tensor<1xf32>) {
+    %t = evt.load %x[%c0, %k] : memref<8x?xf32> -> tensor<1x32xf32>
+    %out = linalg.reduce { arith.addf } ins(%t : tensor<1x32xf32>) outs(%in : tensor<1xf32>) dimensions = [1]
+    scf.yield %out : tensor<1xf32>
+  }
+  evt.store %sum, %y[%s] : tensor<1xf32> -> memref<?xf32>
+}
+evt.graph @g(%x: memref<8x?xf32> {evt.immutable}, %y: memref<?xf32>) {
+  %depth = evt.symbol "depth" (%x[1]) : memref<8x?xf32>
+  %pieces = affine.apply affine_map<()[s0] -> (s0 ceildiv 128)>()[%depth]
+  evt.call @piece(%x, %y) grid(%pieces) : (memref<8x?xf32>, memref<?xf32>)
+})";
+  auto with = [&](const std::string &end) {
+    std::string all = text;
+    return program(all.replace(all.find("END"), 3, end));
+  };
+  for (const char *end : {"%end = affine.apply affine_map<(d0) -> (d0 * 128 + 128)>(%s)",
+                          "%c128 = arith.constant 128 : index\n  %end = arith.addi %begin, %c128 : index",
+                          "%c1 = arith.constant 1 : index\n  %next = arith.addi %s, %c1 : index\n"
+                          "  %c128 = arith.constant 128 : index\n  %end = arith.muli %c128, %next : index"}) {
+    GraphCost cost = with(end);
+    EXPECT_EQ(cost.ops.text(), "128 * (depth ceildiv 128)") << end;
+    EXPECT_THAT(call(cost, "piece").assumptions, IsEmpty()) << end;
+  }
+  // The last piece is as long as the others at most.
+  GraphCost cost = with("%c1 = arith.constant 1 : index\n  %depth = memref.dim %x, %c1 : memref<8x?xf32>\n"
+                        "  %end = affine.min affine_map<(d0)[s0] -> (d0 * 128 + 128, s0)>(%s)[%depth]");
+  EXPECT_EQ(cost.ops.evaluate({{"depth", 1000}, {"y_0", 8}}), 8 * 128);
+  EXPECT_THAT(call(cost, "piece").assumptions,
+              ElementsAre("a loop whose length differs between tasks runs as long as the longest"));
+}
+
 TEST_F(CostTest, OperationsOfEachKind) {
   GraphCost cost = program(R"(
 evt.device @f(%x: memref<8x16xf32>, %y: memref<8x4xf32>, %z: memref<8x16xf32>) grid(%i) {

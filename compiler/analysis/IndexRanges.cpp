@@ -227,12 +227,118 @@ IndexRange IndexRanges::ofOperation(Operation *op) const {
   return {};
 }
 
+//===-- distances -----------------------------------------------------------------------------------------------===//
+
+/// a + times * b.
+IndexRanges::Sum IndexRanges::add(const Sum &a, const Sum &b, const Amount &times) {
+  Sum sum = a;
+  sum.constant = sum.constant + b.constant * times;
+  for (const auto &[value, multiple] : b.multiples)
+    sum.multiples[value] = sum.multiples[value] + multiple * times;
+  return sum;
+}
+
+/// None if it is no sum.
+std::optional<IndexRanges::Sum> IndexRanges::sumOf(AffineExpr expr, ValueRange dims, ValueRange symbols) const {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return Sum{constant.getValue(), {}};
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return sumOf(dims[dim.getPosition()]);
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+    return sumOf(symbols[symbol.getPosition()]);
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  std::optional<Sum> a = sumOf(binary.getLHS(), dims, symbols), b = sumOf(binary.getRHS(), dims, symbols);
+  if (!a || !b)
+    return std::nullopt;
+  if (expr.getKind() == AffineExprKind::Add)
+    return add(*a, *b, 1);
+  if (expr.getKind() == AffineExprKind::Mul && b->multiples.empty())
+    return add({}, *a, b->constant);
+  return std::nullopt;
+}
+
+const IndexRanges::Sum &IndexRanges::sumOf(Value value) const {
+  void *key = value.getAsOpaquePointer();
+  if (auto found = sums.find(key); found != sums.end())
+    return found->second;
+  Sum sum = computeSum(value);
+  return sums[key] = std::move(sum);
+}
+
+IndexRanges::Sum IndexRanges::computeSum(Value value) const {
+  if (IndexRange range = of(value); isPoint(range))
+    return {*range.lo, {}};
+  Operation *op = value.getDefiningOp();
+  if (auto found = bound.find(value); found != bound.end())
+    return sumOf(found->second);
+  if (auto apply = dyn_cast_or_null<affine::AffineApplyOp>(op)) {
+    AffineMap map = apply.getAffineMap();
+    ValueRange operands = apply.getMapOperands();
+    if (std::optional<Sum> sum =
+            sumOf(map.getResult(0), operands.take_front(map.getNumDims()), operands.drop_front(map.getNumDims())))
+      return *sum;
+  }
+  if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op))
+    return add(sumOf(op->getOperand(0)), sumOf(op->getOperand(1)), isa<arith::AddIOp>(op) ? 1 : -1);
+  if (isa_and_nonnull<arith::MulIOp>(op)) {
+    const Sum &a = sumOf(op->getOperand(0)), &b = sumOf(op->getOperand(1));
+    if (a.multiples.empty() || b.multiples.empty())
+      return a.multiples.empty() ? add({}, b, a.constant) : add({}, a, b.constant);
+  }
+  Sum itself;
+  itself.multiples[value] = 1;
+  return itself;
+}
+
+IndexRanges::Choice IndexRanges::choiceOf(Value value) const {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<arith::MinSIOp, arith::MaxSIOp>(op))
+    return {{sumOf(op->getOperand(0)), sumOf(op->getOperand(1))}, isa<arith::MaxSIOp>(op)};
+  if (!isa_and_nonnull<affine::AffineMinOp, affine::AffineMaxOp>(op))
+    return {{sumOf(value)}};
+  bool largest = isa<affine::AffineMaxOp>(op);
+  AffineMap map = largest ? cast<affine::AffineMaxOp>(op).getMap() : cast<affine::AffineMinOp>(op).getMap();
+  ValueRange operands = op->getOperands();
+  Choice choice{{}, largest};
+  for (AffineExpr result : map.getResults()) {
+    std::optional<Sum> sum =
+        sumOf(result, operands.take_front(map.getNumDims()), operands.drop_front(map.getNumDims()));
+    if (!sum)
+      return {{sumOf(value)}};
+    choice.of.push_back(*sum);
+  }
+  return choice;
+}
+
+IndexRange IndexRanges::rangeOf(const Sum &sum) const {
+  IndexRange range = point(sum.constant);
+  for (const auto &[value, multiple] : sum.multiples)
+    if (!(multiple == Amount(0)))
+      range = evt::sum(range, product(point(multiple), of(value)));
+  return range;
+}
+
+/// The range of to - from. What both are sums of is the same in both, and cancels.
+IndexRange IndexRanges::distance(Value from, Value to) const {
+  Choice begins = choiceOf(from), ends = choiceOf(to);
+  std::optional<IndexRange> result;
+  for (const Sum &end : ends.of) {
+    std::optional<IndexRange> length;
+    for (const Sum &begin : begins.of) {
+      IndexRange one = rangeOf(add(end, begin, -1));
+      length = !length ? one : begins.largest ? smaller(*length, one) : larger(*length, one);
+    }
+    result = !result ? *length : ends.largest ? larger(*result, *length) : smaller(*result, *length);
+  }
+  return *result;
+}
+
 Trips IndexRanges::tripsOf(scf::ForOp loop) const {
-  IndexRange lower = of(loop.getLowerBound()), upper = of(loop.getUpperBound()), step = of(loop.getStep());
+  IndexRange length = distance(loop.getLowerBound(), loop.getUpperBound()), step = of(loop.getStep());
   Amount stride = step.lo ? *step.lo : Amount(1);
-  if (lower.lo && upper.hi) {
-    Trips trips{greatest(ceildiv(*upper.hi - *lower.lo, stride), 0), ""};
-    if (!isPoint(lower) || !isPoint(upper))
+  if (length.hi) {
+    Trips trips{greatest(ceildiv(*length.hi, stride), 0), ""};
+    if (!isPoint(length))
       trips.assumption = "a loop whose length differs between tasks runs as long as the longest";
     return trips;
   }

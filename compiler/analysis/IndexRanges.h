@@ -6,7 +6,8 @@
 //     %row = affine.apply affine_map<(d0) -> (d0 * 32)>(%i)       // 0 .. 32 * (m ceildiv 32) - 32
 //     %t = evt.read %table[%i]                                    // unknown: data decides
 //
-// Each value is taken by itself: i - j of equal i and j has a range around 0.
+// Each value is taken by itself: i - j of equal i and j has a range around 0. Only the length of a loop is looked at as
+// a whole: from i * 128 to i * 128 + 128 are 128 steps, whatever i is.
 #ifndef EVT_COMPILER_ANALYSIS_INDEXRANGES_H
 #define EVT_COMPILER_ANALYSIS_INDEXRANGES_H
 
@@ -15,7 +16,9 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/AffineMap.h"
+#include "llvm/ADT/MapVector.h"
 
+#include <map>
 #include <stdexcept>
 
 namespace evt {
@@ -55,6 +58,24 @@ public:
   Amount extentOf(unsigned memory, unsigned dim) const;
 
 private:
+  /// A sum of multiples of values.
+  struct Sum {
+    Amount constant = 0;
+    llvm::MapVector<mlir::Value, Amount> multiples;
+  };
+  /// The smallest or the largest of a few sums, or the only one.
+  struct Choice {
+    llvm::SmallVector<Sum> of;
+    bool largest = false;
+  };
+  IndexRange distance(mlir::Value from, mlir::Value to) const;
+  IndexRange rangeOf(const Sum &sum) const;
+  Choice choiceOf(mlir::Value value) const;
+  const Sum &sumOf(mlir::Value value) const;
+  Sum computeSum(mlir::Value value) const;
+  std::optional<Sum> sumOf(mlir::AffineExpr expr, mlir::ValueRange dims, mlir::ValueRange symbols) const;
+  static Sum add(const Sum &a, const Sum &b, const Amount &times);
+
   IndexRange compute(mlir::Value value) const;
   IndexRange ofOperation(mlir::Operation *op) const;
   IndexRange ofAffine(mlir::AffineExpr expr, mlir::ValueRange dims, mlir::ValueRange symbols) const;
@@ -64,6 +85,7 @@ private:
   std::vector<Amount> linear;
   Amount groupCount = 0;
   mutable llvm::DenseMap<mlir::Value, IndexRange> known;
+  mutable std::map<void *, Sum> sums;             // by values, and never walked; references stay
   llvm::DenseMap<mlir::Value, mlir::Value> bound; // arguments of the device function
 };
 

@@ -83,7 +83,8 @@ std::optional<InferredEvent> makeEvent(const TaskGraph &graph, int producerIndex
   for (unsigned dim = 0; dim < event.elements.tuple_dim(); ++dim) {
     isl::pw_aff largest =
         isl::manage(checked(graph.ctx(), isl_set_dim_max(event.elements.copy(), static_cast<int>(dim))));
-    // Where the grid is empty any extent will do: the expression is used everywhere.
+    // Where the grid is empty there is no extent: the expression is used everywhere, and whoever writes the event makes
+    // sure that what it adds has the count 0.
     isl::pw_aff extent = largest.add_constant(1).gist(graph.context).coalesce();
     std::vector<isl::pw_aff> pieces = extendedPieces(extent);
     event.shape.push_back(pieces.size() == 1 ? pieces.front() : extent);

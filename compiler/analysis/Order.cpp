@@ -37,7 +37,7 @@ std::optional<isl::map> find(const std::map<int, isl::map> &items, int key) {
   return found == items.end() ? std::nullopt : std::optional<isl::map>(found->second);
 }
 
-/// { (a, b) : a could notify something, and b waits for everything a could notify }.
+/// { (a, b) : a notifies something, and b waits for everything a could notify }.
 isl::map coveredPairs(const isl::map &notify, const isl::map &wait) {
   isl::map pairs = isl::manage(
       checked(notify.ctx(), isl_map_from_domain_and_range(notify.domain().release(), wait.domain().release())));
@@ -63,7 +63,7 @@ std::optional<isl::map> sameIteration(const Call &from, const Call &to) {
 
 isl::map certainPairs(const EventUse &notify, const EventUse &wait, const isl::map &notified, const isl::map &waited,
                       const isl::map &possible) {
-  if (!wait.exact)
+  if (!wait.exact || notify.orNone)
     return isl::map::empty(possible.space());
   return notify.exact ? possible : coveredPairs(notified, waited);
 }

@@ -20,8 +20,9 @@
 // go round through other calls only where repeats are nested.
 //
 // What data decides: a notify whose element is read from memory is an edge only to tasks that wait for every element it
-// could mean; a wait whose element is read from memory proves nothing; a task of a ragged call, which may not exist,
-// can begin or end a chain but is never a link inside one.
+// could mean, and one that may notify nothing, in a loop whose length is read from memory, is none; a wait whose
+// element is read from memory proves nothing; a task of a ragged call, which may not exist, can begin or end a chain
+// but is never a link inside one.
 #ifndef EVT_COMPILER_ANALYSIS_ORDER_H
 #define EVT_COMPILER_ANALYSIS_ORDER_H
 

@@ -77,12 +77,13 @@ struct Access {
 
 /// A task notifies (waits for) every element that the relation gives for it, each once per EventUse. If `exact` is
 /// false, an index is read from memory and the relation holds every element that could be meant: such a notify
-/// notifies exactly one of them, such a wait waits for some of them or none.
+/// notifies at least one of them, or none if `orNone`; such a wait waits for some of them or none.
 struct EventUse {
   int event = -1;
   isl::map relation; // { C2[…] -> E0[…] }; waits are clipped to the event's shape, notifies are not
   bool exact = true;
   std::string location;
+  bool orNone = false; // of an inexact notify: how often a loop runs is read from memory, too
 };
 
 struct Call {

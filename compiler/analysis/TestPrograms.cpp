@@ -101,12 +101,12 @@ GraphText &GraphText::waits(const std::string &text, bool exact) {
   return *this;
 }
 
-GraphText &GraphText::notifies(const std::string &text, bool exact) {
+GraphText &GraphText::notifies(const std::string &text, bool exact, bool orNone) {
   Call &call = graph.calls.back();
   isl::map relation = map(text).intersect_domain(call.domain);
   int event = tupleIndex(relation);
   call.notifies.push_back(
-      {event, relation, exact, call.name + " notifies " + graph.events.at(static_cast<size_t>(event)).name});
+      {event, relation, exact, call.name + " notifies " + graph.events.at(static_cast<size_t>(event)).name, orNone});
   return *this;
 }
 

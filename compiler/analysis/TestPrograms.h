@@ -28,7 +28,7 @@ public:
   /// A read by the protocol: ordered only by the waits added before it.
   GraphText &readsTable(const std::string &relation);
   GraphText &waits(const std::string &relation, bool exact = true);
-  GraphText &notifies(const std::string &relation, bool exact = true);
+  GraphText &notifies(const std::string &relation, bool exact = true, bool orNone = false);
 
 private:
   std::string withSymbols(const std::string &text) const;

@@ -56,6 +56,14 @@ TEST(Routing, WaitForAllElementsIsProvedModuloTheCount) {
                    "proved if count:ready holds"}));
 }
 
+TEST(Routing, WhoMayNotifyNothingIsOrderedByNoCount) {
+  TaskGraph graph = routing("{ C1[e] -> E0[f] }");
+  graph.calls[0].notifies[0].orNone = true;
+  EXPECT_EQ(obligations(verify(graph))[2],
+            "order:route->expert:x | the tasks of expert that touch an element of x come after those of route: "
+            "which elements, tasks or events are meant is read from memory");
+}
+
 TEST(Routing, WaitForOneElementIsLeftToTheData) {
   Findings findings = verify(routing("{ C1[e] -> E0[e] }"));
   EXPECT_EQ(messages(findings), Lines{});

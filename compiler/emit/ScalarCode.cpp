@@ -123,6 +123,17 @@ const char *nearFunction(Operation *op) {
       .Default(nullptr);
 }
 
+/// Whether a divisor is anything but a constant without zeros.
+bool mayBeZero(Value divisor) {
+  auto constant = divisor.getDefiningOp<arith::ConstantOp>();
+  if (!constant)
+    return true;
+  if (auto elements = dyn_cast<DenseIntElementsAttr>(constant.getValue()))
+    return llvm::any_of(elements.getValues<APInt>(), [](const APInt &value) { return value.isZero(); });
+  auto integer = dyn_cast<IntegerAttr>(constant.getValue());
+  return !integer || integer.getValue().isZero();
+}
+
 } // namespace
 
 std::optional<std::string> elementExpression(Operation *op, ArrayRef<std::string> in) {
@@ -142,6 +153,11 @@ std::optional<std::string> elementExpression(Operation *op, ArrayRef<std::string
   auto unsignedInfix = [&](const char *o) {
     return "(" + type + ")((" + u + ")" + in[0] + " " + o + " (" + u + ")" + in[1] + ")";
   };
+  if (isa<arith::DivSIOp, arith::RemSIOp, arith::DivUIOp, arith::RemUIOp>(op) && mayBeZero(op->getOperand(1))) {
+    std::string as = isa<arith::DivUIOp, arith::RemUIOp>(op) ? u : result.isInteger(1) ? "int32_t" : type;
+    const char *f = isa<arith::DivSIOp, arith::DivUIOp>(op) ? "quotient" : "remainder";
+    return "(" + type + ")evt::" + f + "<" + as + ">(" + in[0] + ", " + in[1] + ")";
+  }
   if (auto c = dyn_cast<arith::CmpIOp>(op))
     return comparison(c.getPredicate(), in[0], in[1],
                       getElementTypeOrSelf(c.getLhs().getType()).isInteger(32) ? "uint32_t" : "uint64_t");

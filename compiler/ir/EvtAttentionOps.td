@@ -88,7 +88,7 @@ def AttendTokensOp : Evt_Op<"attend_tokens", [AllTypesMatch<["query", "out"]>,
     ```mlir
     evt.attend_tokens %q[%t, %h] into %o tokens 32 of %requests, %positions runs of 16 over %keys, %values[%l] through %pages of 64
       group 4 scale 0.125
-      : memref<?x2048xbf16>, memref<?xi32>, memref<?x?x8x64xbf16>, memref<?x?xi32>
+      : memref<?x2048xbf16>, memref<?xi32>, memref<?x8x?x64xbf16>, memref<?x?xi32>
     ```
   }];
   let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$query, Arg<AnyMemRef, "", [MemWrite]>:$out,

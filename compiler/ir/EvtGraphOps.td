@@ -52,6 +52,18 @@ def DeviceOp : Evt_Op<"device", [IsolatedFromAbove, Symbol, SingleBlockImplicitT
     named tile operations; `linalg.fill`, `matmul`, `matmul_transpose_b`, `reduce`, `broadcast`, `transpose`; `arith`
     and `math` on tensors and scalars; `scf.for` with tensor `iter_args`; `tensor.empty`, `splat`, static
     `extract_slice`, `insert_slice`, `expand_shape`, `collapse_shape`. Anything else is refused.
+
+    Of `math` there are `exp`, `exp2`, `log`, `log2`, `sqrt`, `rsqrt`, `tanh`, `erf`, `sin`, `cos`, `absf`, `floor`, `ceil`, `powf`
+    and `fma`, on f32, with errors of at most 1.5 units in the last place (`device/common/math.h`). Of
+    `arith` there are
+
+    - on floats `addf`, `subf`, `mulf`, `divf`, `negf`, `maximumf`, `minimumf`, `maxnumf`, `minnumf`, `cmpf`;
+    - on integers `addi`, `subi`, `muli`, `divsi`, `divui`, `remsi`, `remui`, `floordivsi`, `ceildivsi`, `minsi`, `maxsi`, `cmpi`,
+      `andi`, `ori`, `xori`, `shli`, `shrsi`, `shrui`. A division by 0 ends a run on a CPU with an error that names the task; on a
+      GPU its result is any integer;
+    - `constant`, `select`, and the conversions `extf`, `truncf`, `extsi`, `extui`, `trunci`, `sitofp`, `uitofp`, `fptosi`,
+      `index_cast` and `index_castui`.
+
     Floats compute in f32; bf16 and f16 are storage, with `arith.extf` and `arith.truncf`. `fastmath<afn>` on `math.exp`,
     `exp2` and `rsqrt`, and `fastmath<arcp>` on `arith.divf`, allow the machine's own instructions, a few units in the last
     place off: of the 11 us that SwiGLU takes behind a product on a GPU, it saves 8.
@@ -121,7 +133,8 @@ def AllocOp : Evt_Op<"alloc", [HasParent<"GraphOp">,
                                DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "a planned buffer, alive for one launch";
   let description = [{
-    The runtime places it in the workspace; its contents are undefined until written.
+    The runtime places it in the workspace; its contents are undefined until written. `evt run --check`
+    reports reads of elements that no task of the run writes.
 
     ```mlir
     %p = evt.alloc(%n) : memref<?x4xf32>
@@ -145,10 +158,18 @@ def EventOp : Evt_Op<"event", [AttrSizedOperandSegments, HasParent<"GraphOp">,
       of index values, at least 0 (here: groups of four, the last one ragged);
     - `count(%table after %guard)`: read from a 32-bit integer memory of the event's rank, written by earlier tasks; a
       constant factor may follow: `count(%table * 3 after %guard)`. `%guard` is the single-counter event that orders the
-      table. An element whose count turns out 0 is complete once the guard is.
+      table. An element whose count turns out 0 is complete once the guard is. A table that no task writes needs no guard, but
+      the factor: `count(%table * 1)`.
+
+    A run on a CPU ends with an error at the notification that is one too many, where the notifier knows the count. Behind a guard
+    it does not know it. There a task that waits, under the static and ticket schedules, fails if it sees more than the count. What
+    comes after it has looked only `evt run --check` finds; a GPU does not look, and a launch under the dynamic schedule may get stuck.
 
     ```mlir
     %done = evt.event(%n, %m) count(4) : !evt.event<?x?>
+    %groups = evt.event(%g) count((e)[n] -> (4, n - e * 4))(%n) : !evt.event<?>
+    %counted = evt.event() count(1) : !evt.event<>
+    %ready = evt.event(%experts) count(%tokens_of * 3 after %counted) : !evt.event<?>, memref<?xi32>
     ```
   }];
   let arguments = (ins Variadic<Index>:$extents, Variadic<Index>:$count_operands, Optional<AnyMemRef>:$table,
@@ -210,10 +231,14 @@ def CallOp : Evt_Op<"call", [AttrSizedOperandSegments, SingleBlockImplicitTermin
     evt.call @blur(%a, %b) grid(%n) wait(%done[(i) -> (i - 1 to i + 2)]) : (memref<?xf32>, memref<?xf32>)
     ```
 
-    A grid may start with a *ragged* pair of coordinates, a group and a row tile in the group:
-    `grid(ragged(%indptr by 16 bound %b after %guard), %n)`: group `e` has `ceildiv(indptr[e+1] - indptr[e], 16)` row tiles;
-    `%b` bounds their total over all groups (more is a fault at run time); `%guard` is the single-counter event that
-    orders the reading of `indptr`. Without a guard, `indptr` must be immutable.
+    A grid may start with a *ragged* pair of coordinates, a group and a row tile in the group. Here group `e` has
+    `ceildiv(indptr[e+1] - indptr[e], 16)` row tiles; `%b` bounds their total over all groups (more is a fault at run time);
+    `%guard` is the single-counter event that orders the reading of `indptr`. Without a guard, `indptr` must be immutable.
+
+    ```mlir
+    evt.call @expert(%h, %w) grid(ragged(%indptr by 16 bound %b after %guard : memref<9xi32>), %n)
+      : (memref<?x64xf32>, memref<8x64xf32>)
+    ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyType>:$args, Variadic<Index>:$grid,
                        Optional<AnyMemRef>:$ragged_table, Optional<Index>:$ragged_bound,
@@ -247,7 +272,7 @@ def WaitOp : Evt_EventUse<"wait", [ParentOneOf<["CallOp"]>]> {
 
     ```mlir
     evt.wait %done[%i]
-    evt.wait %done[%lo to %hi, %j]
+    evt.wait %tiles[%lo to %hi, %j]
     ```
   }];
 }

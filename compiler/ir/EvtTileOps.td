@@ -42,9 +42,9 @@ def StoreOp : Evt_Op<"store", [AttrSizedOperandSegments]> {
     `table[offset + r]`; rows whose entry lies outside are dropped, and of several rows that go to the same one the last stays.
 
     ```mlir
-    evt.store %s, %p[%i, %j] : tensor<1x1xf32> -> memref<?x4xf32>
+    evt.store %sum, %p[%i, %j] : tensor<1x1xf32> -> memref<?x4xf32>
     evt.store %t, %y[%rows[%s], %k] : tensor<16x64xf32> -> memref<?x64xf32>, memref<?xi32>
-    evt.store %k, %keys[%l, %slots[%s], %h, %c0] sizes [1, 8, 1, 64] : tensor<8x64xbf16> -> memref<?x?x8x64xbf16>, memref<?xi32>
+    evt.store %head, %keys[%l, %slots[%s], %h, %c0] sizes [1, 8, 1, 64] : tensor<8x64xbf16> -> memref<?x?x8x64xbf16>, memref<?xi32>
     ```
   }];
   let arguments = (ins AnyStaticShapeTensor:$tile, Arg<AnyMemRef, "", [MemWrite]>:$memory,
@@ -70,7 +70,7 @@ def ReadsOp : Evt_DeclaredAccess<"reads"> {
 
     ```mlir
     evt.reads %x[%i, %k] sizes [8, 64] : memref<?x4096xf32>
-    evt.reads %x[%rows[%s], %k] sizes [16, 64] : memref<?x64xf32>, memref<?xi32>
+    evt.reads %y[%rows[%s], %k] sizes [16, 64] : memref<?x64xf32>, memref<?xi32>
     ```
   }];
 }

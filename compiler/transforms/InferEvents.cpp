@@ -2,6 +2,7 @@
 
 #include "InternalErrors.h"
 #include "WriteExpressions.h"
+#include "compiler/analysis/AffineFold.h"
 #include "compiler/analysis/Infer.h"
 #include "compiler/analysis/extract/Extract.h"
 
@@ -96,34 +97,33 @@ private:
     return writeForm(builder, location, *form, coordinates, *parameters);
   }
 
-  /// An expression of symbols: one of `candidates`, if it is the same, or a new one. An extent of the producer is taken
-  /// if it is the same where the expression is defined: elsewhere the grid is empty.
-  FailureOr<Value> size(OpBuilder &builder, Location location, const isl::pw_aff &expression,
-                        ArrayRef<Value> candidates, ArrayRef<Value> ofProducer) {
+  /// An expression of symbols that is needed where the producer has tasks: an extent of its grid that is the same
+  /// there, since that is 0 where the grid is empty, or one of `others` that is the same everywhere, or a new one.
+  FailureOr<Value> size(OpBuilder &builder, Location location, const isl::pw_aff &expression, const isl::set &busy,
+                        ArrayRef<Value> ofProducer, ArrayRef<Value> others) {
     const isl::set &context = extraction.graph.context;
-    if (Value same = firstEqual(builder, expression, context, candidates))
+    if (Value same = firstEqual(builder, expression, busy, ofProducer))
       return same;
-    FailureOr<Value> written = value(builder, location, expression, context, {});
-    if (succeeded(written))
-      return written;
-    isl::set where = context.intersect(expression.domain());
-    if (Value same = firstEqual(builder, expression, where, ofProducer))
+    if (Value same = firstEqual(builder, expression, context, others))
       return same;
-    return failure();
+    return value(builder, location, expression, context, {});
+  }
+
+  /// What a value is as an expression of the symbols; nothing if none says it, or if it is computed only later.
+  std::optional<isl::pw_aff> knownSize(OpBuilder &builder, Value value) {
+    IndexValues none(scope, 0, {});
+    IndexValue known = none.of(value);
+    if (!known || (value.getDefiningOp() && !isBefore(value.getDefiningOp(), builder)))
+      return std::nullopt;
+    return isl::manage(checked(known->ctx(), isl_pw_aff_project_domain_on_params(known->copy())));
   }
 
   Value firstEqual(OpBuilder &builder, const isl::pw_aff &expression, const isl::set &where,
                    ArrayRef<Value> candidates) {
-    for (Value candidate : candidates) {
-      IndexValues none(scope, 0, {});
-      IndexValue known = none.of(candidate);
-      if (!known || (candidate.getDefiningOp() && !isBefore(candidate.getDefiningOp(), builder)))
-        continue;
-      isl::pw_aff overParameters =
-          isl::manage(checked(known->ctx(), isl_pw_aff_project_domain_on_params(known->copy())));
-      if (where.is_subset(overParameters.eq_set(expression)))
+    for (Value candidate : candidates)
+      if (std::optional<isl::pw_aff> known = knownSize(builder, candidate);
+          known && where.is_subset(known->eq_set(expression)))
         return candidate;
-    }
     return {};
   }
 
@@ -136,6 +136,8 @@ private:
   }
 
   FailureOr<ir::EventOp> declare(const InferredEvent &event, ir::CallOp producer);
+  FailureOr<SmallVector<Value>> furtherFactors(OpBuilder &builder, const InferredEvent &event, ArrayRef<Value> sizes,
+                                               ArrayRef<Value> ofProducer);
   LogicalResult notify(const InferredEvent &event, ir::CallOp producer, ir::EventOp declared);
   LogicalResult waitFor(const InferredEvent &event, const InferredWait &wait, ir::EventOp declared);
   SmallVector<Value> coordinatesOf(ir::CallOp call) {
@@ -152,15 +154,40 @@ private:
   std::map<std::pair<unsigned, unsigned>, Value> sizes;
 };
 
+/// The symbol values for which a size is 0 or less.
+isl::set whereEmpty(const isl::pw_aff &size) {
+  return isl::manage(checked(size.ctx(), isl_pw_aff_nonneg_set(size.neg().release())));
+}
+
+/// Where the producer's grid is empty nobody notifies, so elements that the event has there must have the count 0: they
+/// have if one of `sizes` is 0, the event's extents and what its count is a multiple of. The result is further extents
+/// of the grid, without which the count must be 0, too.
+FailureOr<SmallVector<Value>> EventWriter::furtherFactors(OpBuilder &builder, const InferredEvent &event,
+                                                          ArrayRef<Value> sizes, ArrayRef<Value> ofProducer) {
+  isl::set idle = extraction.graph.context.subtract(event.elements.params());
+  auto isNeeded = [&](Value size) {
+    std::optional<isl::pw_aff> known = knownSize(builder, size);
+    isl::set left = known ? idle.subtract(whereEmpty(*known)) : idle;
+    return !std::exchange(idle, left).is_subset(left);
+  };
+  llvm::for_each(sizes, isNeeded);
+  SmallVector<Value> further;
+  llvm::copy_if(ofProducer, std::back_inserter(further), isNeeded);
+  if (!idle.is_empty())
+    return failure();
+  return further;
+}
+
 FailureOr<ir::EventOp> EventWriter::declare(const InferredEvent &event, ir::CallOp producer) {
   Location location = producer.getLoc();
   OpBuilder builder(topLevel(graph, producer));
   // An extent may be a size that the program has computed already, for the producer's grid or a consumer's.
-  SmallVector<Value> own = extentsAround(producer), around = own, extents;
+  SmallVector<Value> own = extentsAround(producer), others, extents;
   for (const InferredWait &wait : event.waits)
-    llvm::append_range(around, extentsAround(extraction.signature.calls[wait.consumer]));
+    llvm::append_range(others, extentsAround(extraction.signature.calls[wait.consumer]));
+  isl::set busy = event.elements.params();
   for (const isl::pw_aff &extent : event.shape) {
-    FailureOr<Value> known = size(builder, location, extent, around, own);
+    FailureOr<Value> known = size(builder, location, extent, busy, own, others);
     if (failed(known))
       return inexpressible(producer, event, "shape");
     extents.push_back(*known);
@@ -171,7 +198,8 @@ FailureOr<ir::EventOp> EventWriter::declare(const InferredEvent &event, ir::Call
   unsigned rank = extents.size();
   int64_t constant = 1;
   std::optional<AffineForm> varying;
-  Value product;
+  isl::val most = isl::val::one(busy.ctx()); // of that factor
+  SmallVector<Value> factors;
   for (const isl::pw_aff &factor : event.countFactors) {
     isl::pw_aff here = factor.intersect_domain(event.elements).gist(event.elements).coalesce();
     if (isl_pw_aff_involves_dims(here.get(), isl_dim_in, 0, rank) != isl_bool_false) {
@@ -179,6 +207,7 @@ FailureOr<ir::EventOp> EventWriter::declare(const InferredEvent &event, ir::Call
       if (varying || !form || form->largest)
         return inexpressible(producer, event, "count");
       varying = form;
+      most = largestValue(factor.intersect_domain(event.elements));
       continue;
     }
     isl::pw_aff overParameters = isl::manage(checked(here.ctx(), isl_pw_aff_project_domain_on_params(here.release())));
@@ -187,28 +216,51 @@ FailureOr<ir::EventOp> EventWriter::declare(const InferredEvent &event, ir::Call
       constant *= cast<AffineConstantExpr>(form->terms[0]).getValue();
       continue;
     }
-    FailureOr<Value> known = size(builder, location, overParameters, around, own);
+    FailureOr<Value> known = size(builder, location, overParameters, busy, own, others);
     if (failed(known))
       return inexpressible(producer, event, "count");
-    product = product ? builder.create<arith::MulIOp>(location, product, *known).getResult() : *known;
+    factors.push_back(*known);
   }
-  AffineMap map = AffineMap::get(rank, 0, builder.getAffineConstantExpr(constant));
+  SmallVector<Value> sizes(extents);
+  llvm::append_range(sizes, factors);
+  FailureOr<SmallVector<Value>> further = furtherFactors(builder, event, sizes, own);
+  if (failed(further) || (varying && !factors.empty()))
+    return inexpressible(producer, event, "count");
+
+  // A further factor is 1 or more wherever there are tasks. One that is never more is multiplied like the others; with
+  // any other one, times the most that the count can be, the count is the smaller of the two.
+  auto isWithin = [&](Value value, int64_t least, int64_t most) {
+    isl::pw_aff known = *knownSize(builder, value);
+    isl::set outside = whereEmpty(known.add_constant(static_cast<long>(1 - least)))
+                           .unite(whereEmpty(known.neg().add_constant(static_cast<long>(most + 1))));
+    return outside.is_disjoint(extraction.graph.context);
+  };
+  if (!varying && llvm::all_of(*further, [&](Value factor) { return isWithin(factor, 0, 1); }))
+    llvm::append_range(factors, std::exchange(*further, {}));
+  if (!further->empty() && (!factors.empty() || !most.is_int()))
+    return inexpressible(producer, event, "count");
+  SmallVector<AffineExpr> terms = {builder.getAffineConstantExpr(constant)};
   SmallVector<Value> operands;
   if (varying) {
-    if (product)
-      return inexpressible(producer, event, "count");
     FailureOr<SmallVector<Value>> parameters = symbols(builder, location, *varying);
     if (failed(parameters))
       return inexpressible(producer, event, "count");
-    SmallVector<AffineExpr> terms;
-    for (AffineExpr term : varying->terms)
-      terms.push_back(term * constant);
-    map = AffineMap::get(rank, parameters->size(), terms, builder.getContext());
+    terms.assign(varying->terms.begin(), varying->terms.end());
+    for (AffineExpr &term : terms)
+      term = term * constant;
     operands = *parameters;
-  } else if (product) {
-    map = AffineMap::get(rank, 1, builder.getAffineSymbolExpr(0) * constant);
+  } else if (!factors.empty()) {
+    Value product = factors.front();
+    for (Value factor : llvm::drop_begin(factors))
+      product = builder.create<arith::MulIOp>(location, product, factor);
+    terms = {builder.getAffineSymbolExpr(0) * constant};
     operands = {product};
   }
+  for (Value factor : *further) {
+    terms.push_back(builder.getAffineSymbolExpr(operands.size()) * (constant * most.num_si()));
+    operands.push_back(factor);
+  }
+  AffineMap map = AffineMap::get(rank, operands.size(), terms, builder.getContext());
   std::string name = event.name;
   std::replace(name.begin(), name.end(), '#', '_');
   return builder.create<ir::EventOp>(location, ir::EventType::get(builder.getContext(), rank), extents, operands,

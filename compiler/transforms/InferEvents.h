@@ -15,6 +15,9 @@
 //     evt.wait %partial_done[%i]
 //   }
 //
+// Where %n is 0 there are no tasks and no elements. A count is 0 where the grid is empty for another reason: of a grid
+// of %few by 4 tasks that one element stands for, with %few 0 or 1, it is count(()[s0] -> (s0 * 4))(%few).
+//
 // A remark says where a task waits for more than it needs, and why. A dependence for which no event is found is an
 // error: it needs an event of the author's. A graph that has events is left alone.
 #ifndef EVT_COMPILER_TRANSFORMS_INFEREVENTS_H

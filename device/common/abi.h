@@ -68,7 +68,8 @@ typedef enum evt_abort {
   EVT_ABORT_HOST = 1,    // the runtime (watchdog, user) asked every worker to leave
   EVT_ABORT_BOUND = 2,   // a ragged grid is larger than its declared bound: a = call, b = needed, c = bound
   EVT_ABORT_OVERRUN = 3, // an element received more notifications than its count: a = event, b = element, c = count
-  EVT_ABORT_INDEX = 4    // a notify outside its event's shape: a = event, b = dimension, c = the index
+  EVT_ABORT_INDEX = 4,   // a notify outside its event's shape: a = event, b = dimension, c = the index
+  EVT_ABORT_DIVISION = 5 // an integer divided by 0, on a CPU: a = call, b = the task as in evt_status, -1: not known
 } evt_abort;
 typedef struct evt_fault {
   int64_t a, b, c;

@@ -8,10 +8,47 @@
 
 namespace evt {
 
+#if !defined(__CUDACC__)
+/// Who is told that a task divides an integer by 0, which the processor would end the process for: the worker.
+struct DivisionWatch {
+  void *user = nullptr;
+  void (*report)(void *user) = nullptr;
+};
+inline thread_local DivisionWatch division_watch;
+
+[[gnu::cold, gnu::noinline]] inline void report_division() {
+  if (division_watch.report)
+    division_watch.report(division_watch.user);
+}
+#endif
+
+/// What to divide by: 1 instead of 0, after a report. A GPU divides by 0 without a trap, and reports nothing.
+template <class T> EVT_DEVICE inline T divisor(T b) {
+#if !defined(__CUDACC__)
+  if (b == 0) [[unlikely]] {
+    report_division();
+    return 1;
+  }
+#endif
+  return b;
+}
+
+/// arith.divsi and remsi, divui and remui. The smallest number divided by -1 does not fit, and is itself.
+template <class T> EVT_DEVICE inline T quotient(T a, T b) {
+  b = divisor(b);
+  return T(-1) < T(0) && b == T(-1) ? T(std::uint64_t(0) - std::uint64_t(a)) : T(a / b);
+}
+template <class T> EVT_DEVICE inline T remainder(T a, T b) {
+  b = divisor(b);
+  return T(-1) < T(0) && b == T(-1) ? T(0) : T(a % b);
+}
+
 EVT_DEVICE inline std::int64_t floordiv(std::int64_t a, std::int64_t b) {
+  b = divisor(b);
   return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
 EVT_DEVICE inline std::int64_t ceildiv(std::int64_t a, std::int64_t b) {
+  b = divisor(b);
   return a / b + ((a % b != 0) && ((a < 0) == (b < 0)));
 }
 EVT_DEVICE inline std::int64_t mod(std::int64_t a, std::int64_t b) { return a - floordiv(a, b) * b; }

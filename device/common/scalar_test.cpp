@@ -19,6 +19,28 @@ TEST(Scalar, DivisionRoundsTowardsMinusInfinity) {
   EXPECT_EQ(evt::mod(5, 4), 1);
 }
 
+TEST(Scalar, DivisionBy0IsReportedAndEndsNothing) {
+  int reports = 0;
+  evt::division_watch = {&reports, [](void *user) { ++*static_cast<int *>(user); }};
+  const std::int32_t least = std::numeric_limits<std::int32_t>::min();
+  EXPECT_EQ(evt::quotient<std::int32_t>(-7, 2), -3);
+  EXPECT_EQ(evt::remainder<std::int32_t>(-7, 2), -1);
+  EXPECT_EQ(evt::quotient<std::int32_t>(least, -1), least);
+  EXPECT_EQ(evt::remainder<std::int32_t>(least, -1), 0);
+  EXPECT_EQ(evt::quotient<std::uint32_t>(7u, ~0u), 0u);
+  EXPECT_EQ(evt::remainder<std::uint32_t>(7u, ~0u), 7u);
+  EXPECT_EQ(reports, 0);
+  evt::quotient<std::int32_t>(7, 0);
+  evt::remainder<std::int64_t>(7, 0);
+  evt::floordiv(7, 0);
+  evt::ceildiv(7, 0);
+  evt::mod(7, 0);
+  EXPECT_EQ(reports, 5);
+  evt::division_watch = {};
+  evt::floordiv(7, 0);
+  EXPECT_EQ(reports, 5);
+}
+
 TEST(Scalar, MaximumPropagatesNaNAndOrdersZeros) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_TRUE(std::isnan(evt::maximum(nan, 1.0f)));

@@ -177,6 +177,7 @@ private:
       ring.await();
       if (ending())
         return;
+      w.decodes(tasks[ring.at.slot].call);
       Kernel::run(role, w, program, rings, tasks[ring.at.slot], [&] { ring.await_begun(); });
       ring.leave();
       ring.advance();

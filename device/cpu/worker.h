@@ -50,7 +50,15 @@ class Worker {
 public:
   Worker(const evt_launch *launch, std::uint32_t id, Control *control)
       : launch(launch), hooks(launch->hooks), status(launch->status + id), control(control), id(id),
-        workers(launch->workers), random(launch->perturb ? launch->perturb * 0x9E3779B97F4A7C15ull + id + 1 : 0) {}
+        workers(launch->workers), random(launch->perturb ? launch->perturb * 0x9E3779B97F4A7C15ull + id + 1 : 0) {
+    division_watch = {this, [](void *user) {
+                        Worker &w = *static_cast<Worker *>(user);
+                        w.fail(EVT_ABORT_DIVISION, w.status->call, w.status->task, 0);
+                      }};
+  }
+  ~Worker() { division_watch = {}; }
+  Worker(const Worker &) = delete;
+  Worker &operator=(const Worker &) = delete;
 
   const evt_launch *const launch;
   const evt_hooks *const hooks;
@@ -84,7 +92,9 @@ public:
     reporting.clear(std::memory_order_release);
   }
 
-  /// Blocks until the element has received `count` notifications; false when the launch was aborted.
+  /// Blocks until the element has received `count` notifications; false when the launch was aborted. More of them are a
+  /// fault, which nobody else notices where the count was not known to the notifiers: it is read from memory after a
+  /// guard.
   bool wait(std::uint32_t event, const Counter *counters, std::int64_t element, std::uint32_t count) {
     if (hooks) [[unlikely]]
       hooks->wait_begin(hooks->user, id, event, element, count);
@@ -93,6 +103,10 @@ public:
       passed = block(event, counters + element, element, count);
     if (hooks) [[unlikely]]
       hooks->wait_end(hooks->user, id);
+    if (passed && counters[element].load(std::memory_order_relaxed) > count) [[unlikely]] {
+      fail(EVT_ABORT_OVERRUN, event, element, count);
+      return false;
+    }
     return passed;
   }
 

@@ -7,6 +7,14 @@ template <typename Part> bool has(const std::vector<Part> &parts, int64_t index)
   return index >= 0 && index < static_cast<int64_t>(parts.size());
 }
 
+/// "total(1)". The linear index does not tell the coordinates of a task of a ragged grid.
+std::string taskName(const Call &call, const Shapes::CallExtents &extents, int64_t task) {
+  if (task < 0 || call.ragged)
+    return "a task of call '" + call.name + "'";
+  std::string coords = describeElement(task, extents.extents);
+  return call.name + "(" + coords.substr(1, coords.size() - 2) + ")";
+}
+
 } // namespace
 
 std::string describeFault(const Manifest &manifest, const Shapes &shapes, uint32_t code, const evt_fault &fault) {
@@ -27,6 +35,10 @@ std::string describeFault(const Manifest &manifest, const Shapes &shapes, uint32
       return "a notify of event '" + manifest.events[a].name + "' has index " + std::to_string(fault.c) +
              " in dimension " + std::to_string(fault.b) + ", required 0.." +
              std::to_string(shapes.events[a].dims[static_cast<size_t>(fault.b)] - 1);
+    break;
+  case EVT_ABORT_DIVISION:
+    if (has(manifest.calls, fault.a))
+      return taskName(manifest.calls[a], shapes.calls[a], fault.b) + " divides an integer by 0";
     break;
   default:
     break;

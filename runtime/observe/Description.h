@@ -27,6 +27,7 @@ namespace evt::observe {
 struct MemoryDescription {
   std::string name;
   std::vector<int64_t> shape;
+  bool planned = false; // undefined until a task writes it
 };
 
 struct EventDescription {

@@ -4,6 +4,7 @@
 #include "runtime/observe/ConflictSearch.h"
 #include "runtime/observe/EventOrder.h"
 #include "runtime/observe/ObservedRun.h"
+#include "runtime/observe/UnwrittenReads.h"
 
 #include <algorithm>
 #include <map>
@@ -25,7 +26,8 @@ struct ElementUse {
 class Check {
 public:
   Check(const Recorder &recorder, const ProgramDescription &program, const CheckOptions &options)
-      : recorder(recorder), program(program), options(options), search(taskOfStep, callOfTask, options.examples) {}
+      : recorder(recorder), program(program), options(options), search(taskOfStep, callOfTask, options.examples),
+        unwritten(program) {}
 
   CheckReport run() {
     if (!recorder.options().accesses || !recorder.options().notifies) {
@@ -46,6 +48,7 @@ public:
     countRuns();
     for (size_t task = 0; task < observed.tasks.size(); ++task)
       readTask(task);
+    reportUnwritten();
     groupElements();
     if (order.sort())
       findConflicts();
@@ -156,6 +159,7 @@ private:
       if (record.kind == RecordKind::Access) {
         ++report.accesses;
         search.add(step, record.id, record.coord, record.size, record.access);
+        unwritten.add(number, record.id, record.coord, record.size, record.access);
         if (anyNotify && !reported) {
           reported = true;
           add(FindingKind::AccessAfterNotify, task.call,
@@ -240,6 +244,18 @@ private:
       addCount(event, name + " received " + std::to_string(notifications) +
                           (notifications == 1 ? " notification" : " notifications") + ", its count is " +
                           std::to_string(smallest));
+  }
+
+  void reportUnwritten() {
+    for (const UnwrittenRead &read : unwritten.find()) {
+      const ObservedTask &task = *taskRuns[read.task];
+      const std::string &memory = program.memories[read.memory].name;
+      std::vector<int64_t> one(read.element.size(), 1);
+      add(FindingKind::Unwritten, task.call * program.memories.size() + read.memory,
+          "reads of " + program.calls[task.call].name + " on " + memory + " of what no task writes",
+          taskName(program, task.call, task.coord) + " reads " + boxName(program, read.memory, read.offset, read.size) +
+              ", but no task writes " + boxName(program, read.memory, read.element, one));
+    }
   }
 
   void reportCircle() {
@@ -339,6 +355,7 @@ private:
   EventUse eventUse;
   EventOrder order;
   ConflictSearch search;
+  UnwrittenReads unwritten;
 };
 
 } // namespace

@@ -12,8 +12,9 @@
 //   no event orders partial(i=1, j=0) and total(i=1): the first writes p[1, 0], the second reads p[1, 0:4], they share
 //   p[1, 0]; done leads from partial to total, but partial(i=1, j=0) notifies done[1] and total(i=1) waits for done[0]
 //
-// Also reported: elements that received another number of notifications than their count; tasks that ran twice, never
-// or only halfway; accesses after a notify of their task; tasks that wait for each other in a circle.
+// Also reported: reads of planned memory that no task writes (UnwrittenReads.h); elements that received another number
+// of notifications than their count; tasks that ran twice, never or only halfway; accesses after a notify of their
+// task; tasks that wait for each other in a circle.
 //
 // The report depends on the program and its inputs only: not on the number of workers, the schedule or the timing.
 // Tasks are named in program order, and pairs are counted as pairs of tasks per memory.
@@ -40,7 +41,7 @@ struct CheckOptions {
   std::function<std::optional<int64_t>(uint32_t event, int64_t element)> count{};
 };
 
-enum class FindingKind { Conflict, BrokenPromise, Count, TaskRuns, AccessAfterNotify, Circle };
+enum class FindingKind { Conflict, BrokenPromise, Unwritten, Count, TaskRuns, AccessAfterNotify, Circle };
 
 // One group of like defects: `total` of them, the first few spelled out.
 struct Finding {

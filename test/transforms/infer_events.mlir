@@ -277,6 +277,92 @@ evt.graph @crossings(%x: memref<?x?xf32>) {
   evt.call @change(%x) grid(%n, %n) : (memref<?x?xf32>)
 }
 
+// Grids that may be empty. Nobody notifies where %few is 0, so the count is 0, too: where the event has no coordinate that
+// says so, the size is a factor of the count. Of what has the coordinate, the grid's own size is the extent.
+evt.device @part(%x: memref<?x4xf32>, %p: memref<?x4xf32>) grid(%i, %j) {
+  %t = evt.load %x[%i, %j] : memref<?x4xf32> -> tensor<1x1xf32>
+  evt.store %t, %p[%i, %j] : tensor<1x1xf32> -> memref<?x4xf32>
+}
+evt.device @whole(%p: memref<?x4xf32>, %y: memref<?x4xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %t = evt.load %p[%i, %c0] : memref<?x4xf32> -> tensor<1x4xf32>
+  evt.store %t, %y[%i, %c0] : tensor<1x4xf32> -> memref<?x4xf32>
+}
+evt.device @tile(%x: memref<?x4xf32>, %p: memref<?x4xf32>) grid(%i, %j) {
+  %row = affine.apply affine_map<(d0) -> (d0 * 8)>(%i)
+  %t = evt.load %x[%row, %j] : memref<?x4xf32> -> tensor<8x1xf32>
+  evt.store %t, %p[%row, %j] : tensor<8x1xf32> -> memref<?x4xf32>
+}
+evt.device @tiles(%p: memref<?x4xf32>, %y: memref<?x4xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %row = affine.apply affine_map<(d0) -> (d0 * 8)>(%i)
+  %t = evt.load %p[%row, %c0] : memref<?x4xf32> -> tensor<8x4xf32>
+  evt.store %t, %y[%row, %c0] : tensor<8x4xf32> -> memref<?x4xf32>
+}
+// CHECK-LABEL: evt.graph @either
+// CHECK: %[[FEW:.*]] = affine.max
+// CHECK: %[[MANY:.*]] = affine.max
+// CHECK: %part_done = evt.event() count(()[s0] -> (s0 * 4))(%[[FEW]])
+// CHECK-NEXT: evt.call @part
+// CHECK: %tile_done = evt.event(%[[MANY]]) count(4)
+// CHECK-NEXT: evt.call @tile
+// PROOF: remark: 'either' is proved{{$}}
+evt.graph @either(%x: memref<?x4xf32> {evt.immutable}, %y: memref<?x4xf32>) {
+  %n = evt.symbol "n" (%x[0], %y[0]) range(1, 64) : memref<?x4xf32>, memref<?x4xf32>
+  %few_or_less = affine.min affine_map<()[s0] -> (1, 2 - s0)>()[%n]
+  %few = affine.max affine_map<()[s0] -> (s0, 0)>()[%few_or_less]
+  %many_or_less = affine.min affine_map<()[s0] -> (s0 ceildiv 8, s0 - 1)>()[%n]
+  %many = affine.max affine_map<()[s0] -> (s0, 0)>()[%many_or_less]
+  %c4 = arith.constant 4 : index
+  %p = evt.alloc(%n) : memref<?x4xf32>
+  %q = evt.alloc(%n) : memref<?x4xf32>
+  evt.call @part(%x, %p) grid(%few, %c4) : (memref<?x4xf32>, memref<?x4xf32>)
+  evt.call @whole(%p, %y) grid(%few) : (memref<?x4xf32>, memref<?x4xf32>)
+  evt.call @tile(%x, %q) grid(%many, %c4) : (memref<?x4xf32>, memref<?x4xf32>)
+  evt.call @tiles(%q, %y) grid(%many) : (memref<?x4xf32>, memref<?x4xf32>)
+}
+
+// A size that may be below 0: the count is the smaller of two.
+// CHECK-LABEL: evt.graph @below
+// CHECK: %[[LESS:.*]] = affine.min
+// CHECK: %part_done = evt.event() count(()[s0] -> (4, s0 * 4))(%[[LESS]])
+// PROOF: remark: 'below' is proved{{$}}
+evt.graph @below(%x: memref<?x4xf32> {evt.immutable}, %y: memref<?x4xf32>) {
+  %n = evt.symbol "n" (%x[0], %y[0]) range(1, 64) : memref<?x4xf32>, memref<?x4xf32>
+  %less = affine.min affine_map<()[s0] -> (1, 9 - s0)>()[%n]
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %p = evt.alloc(%n) : memref<?x4xf32>
+  evt.call @part(%x, %p) grid(%less, %c4) : (memref<?x4xf32>, memref<?x4xf32>)
+  evt.call @whole(%p, %y) grid(%c1) : (memref<?x4xf32>, memref<?x4xf32>)
+}
+
+// A count that depends on the element, and one that is a product of sizes.
+evt.device @pieces(%x: memref<?xf32>) grid(%k, %i) {
+  %v = arith.constant dense<1.0> : tensor<1xf32>
+  evt.store %v, %x[%i] : tensor<1xf32> -> memref<?xf32>
+}
+evt.device @all(%x: memref<?xf32>, %rows: memref<?xi32>) grid(%i) {
+  %t = evt.load %x[%rows[%i]] : memref<?xf32>, memref<?xi32> -> tensor<1xf32>
+}
+// CHECK-LABEL: evt.graph @more
+// CHECK: %[[FEW:.*]] = affine.max
+// CHECK: %pieces_done = evt.event(%{{.*}}) count((d0)[s0, s1] -> (5, d0 * -5 + s0, s1 * 5))(%n, %[[FEW]])
+// CHECK: %[[TASKS:.*]] = arith.muli %n, %[[FEW]] : index
+// CHECK: %pieces_2_done = evt.event() count(%[[TASKS]])
+// PROOF: remark: 'more' is proved{{$}}
+evt.graph @more(%x: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>, %rows: memref<?xi32> {evt.immutable}) {
+  %n = evt.symbol "n" (%x[0], %z[0], %rows[0]) : memref<?xf32>, memref<?xf32>, memref<?xi32>
+  %layers = evt.symbol "layers" (%y[0]) range(0, 64) : memref<?xf32>
+  %few_or_less = affine.min affine_map<()[s0] -> (1, 9 - s0)>()[%layers]
+  %few = affine.max affine_map<()[s0] -> (s0, 0)>()[%few_or_less]
+  %groups = affine.apply affine_map<()[s0] -> (s0 ceildiv 5)>()[%n]
+  evt.call @pieces(%x) grid(%few, %n) : (memref<?xf32>)
+  evt.call @five(%x, %y) grid(%groups) : (memref<?xf32>, memref<?xf32>)
+  evt.call @pieces(%z) grid(%few, %n) : (memref<?xf32>)
+  evt.call @all(%z, %rows) grid(%n) : (memref<?xf32>, memref<?xi32>)
+}
+
 // A graph with events keeps them.
 // CHECK-LABEL: evt.graph @has_events
 // CHECK: evt.event() count(%n) {name = "mine"}

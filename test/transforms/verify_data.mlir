@@ -21,6 +21,73 @@ evt.graph @element(%x: memref<?xf32>, %expert_of: memref<?xi32> {evt.immutable})
 
 // -----
 
+// Notifies in a loop. Who waits for all elements waits for a task that notifies at least one of them, if the count is right;
+// a task whose length is 0 notifies none, and nothing orders it.
+evt.device @scatter(%x: memref<?xf32>) grid(%i) {
+  %v = arith.constant dense<1.0> : tensor<1xf32>
+  evt.store %v, %x[%i] : tensor<1xf32> -> memref<?xf32>
+}
+evt.device @gather(%x: memref<?xf32>, %y: memref<1xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  // expected-remark @below {{obligation order:scatter->gather:x: the tasks of gather that touch an element of x come after those of scatter: which elements, tasks or events are meant is read from memory}}
+  %t = evt.load %x[%c0] : memref<?xf32> -> tensor<64xf32>
+  %zero = arith.constant dense<0.0> : tensor<f32>
+  %s = linalg.reduce { arith.addf } ins(%t : tensor<64xf32>) outs(%zero : tensor<f32>) dimensions = [0]
+  evt.store %s, %y[%i] : tensor<f32> -> memref<1xf32>
+}
+// expected-remark @below {{'no_element' is proved but for 3 obligations}}
+evt.graph @no_element(%x: memref<?xf32>, %y: memref<1xf32>, %lengths: memref<?xi32> {evt.immutable}, %counts: memref<8xi32> {evt.immutable}) {
+  %n = evt.symbol "n" (%x[0], %lengths[0]) range(0, 64) : memref<?xf32>, memref<?xi32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  // expected-remark @below {{obligation count:arrived}}
+  %arrived = evt.event(%c8) count(%counts * 1) : !evt.event<?>, memref<8xi32>
+  evt.call @scatter(%x) grid(%i to %n) : (memref<?xf32>) {
+    %length = evt.read %lengths[%i] : memref<?xi32>
+    scf.for %e = %c0 to %length step %c1 {
+      // expected-remark @below {{obligation bound:scatter:arrived}}
+      evt.notify %arrived[%e]
+    }
+  }
+  evt.call @gather(%x, %y) grid(%c1) wait(%arrived[(i) -> (*)]) : (memref<?xf32>, memref<1xf32>)
+}
+
+// -----
+
+evt.device @scatter(%x: memref<?xf32>) grid(%i) {
+  %v = arith.constant dense<1.0> : tensor<1xf32>
+  evt.store %v, %x[%i] : tensor<1xf32> -> memref<?xf32>
+}
+evt.device @gather(%x: memref<?xf32>, %y: memref<1xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  // expected-remark @below {{obligation order:scatter->gather:x: the tasks of gather that touch an element of x come after those of scatter: proved if count:arrived holds}}
+  %t = evt.load %x[%c0] : memref<?xf32> -> tensor<64xf32>
+  %zero = arith.constant dense<0.0> : tensor<f32>
+  %s = linalg.reduce { arith.addf } ins(%t : tensor<64xf32>) outs(%zero : tensor<f32>) dimensions = [0]
+  evt.store %s, %y[%i] : tensor<f32> -> memref<1xf32>
+}
+// expected-remark @below {{'two_elements' is proved but for 3 obligations}}
+evt.graph @two_elements(%x: memref<?xf32>, %y: memref<1xf32>, %experts: memref<?x2xi32> {evt.immutable}, %counts: memref<8xi32> {evt.immutable}) {
+  %n = evt.symbol "n" (%x[0], %experts[0]) range(0, 64) : memref<?xf32>, memref<?x2xi32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c8 = arith.constant 8 : index
+  // expected-remark @below {{obligation count:arrived}}
+  %arrived = evt.event(%c8) count(%counts * 1) : !evt.event<?>, memref<8xi32>
+  evt.call @scatter(%x) grid(%i to %n) : (memref<?xf32>) {
+    scf.for %k = %c0 to %c2 step %c1 {
+      %e = evt.read %experts[%i, %k] : memref<?x2xi32>
+      // expected-remark @below {{obligation bound:scatter:arrived}}
+      evt.notify %arrived[%e]
+    }
+  }
+  evt.call @gather(%x, %y) grid(%c1) wait(%arrived[(i) -> (*)]) : (memref<?xf32>, memref<1xf32>)
+}
+
+// -----
+
 // The table a protocol reads is written by an earlier call: the read must be ordered as well, by the waits before it.
 evt.device @plan(%t: memref<9xi32>) grid(%one) {
   %c0 = arith.constant 0 : index

@@ -14,7 +14,7 @@ observe::ProgramDescription describeProgram(const runtime::Manifest &manifest, c
   observe::ProgramDescription program;
   program.name = manifest.graph;
   for (size_t m = 0; m < manifest.memories.size(); ++m)
-    program.memories.push_back({manifest.memories[m].name, shapes.memories[m].dims});
+    program.memories.push_back({manifest.memories[m].name, shapes.memories[m].dims, !manifest.memories[m].argument});
   for (size_t e = 0; e < manifest.events.size(); ++e)
     program.events.push_back({manifest.events[e].name, shapes.events[e].dims});
   for (size_t k = 0; k < manifest.calls.size(); ++k) {

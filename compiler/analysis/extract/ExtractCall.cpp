@@ -194,6 +194,23 @@ template <typename UseOp> std::vector<CallExtractor::Side> CallExtractor::sidesO
   return sides;
 }
 
+/// Whether every task names at least one element here, whatever the data.
+bool CallExtractor::namesSomething(const Call &call, ir::NotifyOp notify) {
+  // A range whose bounds are data may be empty.
+  for (unsigned dim = 0; dim < notify.getLower().size(); ++dim)
+    if (Value upper = notify.getUpperOf(dim); upper && !isWholeDimension(upper))
+      return false;
+  try {
+    WorkLimit limit(scope);
+    IndexValues::Iterations iterations = values->iterationsAround(notify);
+    isl::set looping = onCoordinates(iterations.where.intersect_params(scope.graph.context), values->coordinates());
+    isl_set *tasks = isl_set_reset_tuple_id(call.domain.intersect_params(scope.graph.context).release());
+    return iterations.exact && isl::manage(checked(scope.graph.ctx(), tasks)).is_subset(looping);
+  } catch (const isl::exception_quota &) {
+    return false;
+  }
+}
+
 void CallExtractor::extractProtocol(Call &call) {
   if (op.isRagged()) {
     if (op.getRaggedGuard())
@@ -209,9 +226,10 @@ void CallExtractor::extractProtocol(Call &call) {
       int number = scope.signature.eventOf(notify.getEvent());
       Box box = boxOf(notify, sidesOf(notify, /*wholeIsShape=*/true), scope.graph.events[number].shape, /*clip=*/false);
       // Iterations may notify one element several times, which a relation cannot say.
-      bool once = !notify->getParentOfType<scf::ForOp>();
-      call.notifies.push_back({number, box.relation.intersect_domain(call.domain).coalesce(), box.exact && once,
-                               locations.record(notify.getLoc(), describe("notify"))});
+      bool exact = box.exact && !notify->getParentOfType<scf::ForOp>();
+      call.notifies.push_back({number, box.relation.intersect_domain(call.domain).coalesce(), exact,
+                               locations.record(notify.getLoc(), describe("notify")),
+                               !exact && !namesSomething(call, notify)});
     } else if (auto read = dyn_cast<ir::ReadOp>(step)) {
       std::vector<Side> sides;
       for (Value index : read.getIndices())

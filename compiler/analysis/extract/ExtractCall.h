@@ -59,6 +59,7 @@ private:
   template <typename RunsOp> void isOfRuns(const Call &call, RunsOp runs, bool isLong);
   /// The operation by which a store runs only for a token in a short run, the row that it stores.
   ir::ShortTokensOp shortTokenOf(ir::StoreOp store);
+  bool namesSomething(const Call &call, ir::NotifyOp notify);
   template <typename UseOp> std::vector<Side> sidesOf(UseOp use, bool wholeIsShape);
   std::string describe(llvm::StringRef what);
 

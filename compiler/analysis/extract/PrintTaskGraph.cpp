@@ -30,7 +30,8 @@ std::string domainText(const TaskGraph &graph, const Call &call) {
 
 void printUse(std::ostream &out, const TaskGraph &graph, const Call &call, const char *kind, const EventUse &use) {
   out << "  " << kind << " " << graph.events[static_cast<size_t>(use.event)].name << " "
-      << relationText(graph, call, use.relation) << (use.exact ? "" : " inexact") << "\n";
+      << relationText(graph, call, use.relation) << (use.exact ? "" : " inexact") << (use.orNone ? " or none" : "")
+      << "\n";
 }
 
 } // namespace

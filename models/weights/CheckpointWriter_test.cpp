@@ -70,7 +70,9 @@ TEST(CheckpointWriter, LeavesNothingWhenInterrupted) {
   };
   auto write = [&] {
     cleanUpWhenInterrupted();
-    writeCheckpoint(folder.path, tensors, interrupted, {.threads = 1});
+    WriteOptions options;
+    options.threads = 1;
+    writeCheckpoint(folder.path, tensors, interrupted, options);
   };
   EXPECT_EXIT(write(), testing::KilledBySignal(SIGTERM), "^$");
   EXPECT_THAT(folder.names(), testing::IsEmpty());

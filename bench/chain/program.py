@@ -28,9 +28,9 @@ MODELS = {"qwen3-8b": (4096, 6144, 12288, 151936), "llama-3.2-1b": (2048, 3072, 
 MOST_DEPTH = 6656  # of a product that streams (mostRowPieces in compiler/roles/StreamedProduct.h)
 
 
-def split(depth):
+def split(depth, deepest):
     """Depths of the pieces of a sum along K: as few as fit; equal, or the last one shorter."""
-    count = -(-depth // MOST_DEPTH)
+    count = -(-depth // deepest)
     piece = -(-depth // (UNIT * count)) * UNIT if count > 1 else depth
     count = -(-depth // piece)
     return [piece] * (count - 1) + [depth - piece * (count - 1)]
@@ -256,7 +256,7 @@ evt.device @combine_{self.name}({', '.join(f'%{n}: {t}' for n, t in self.parts +
       : ({', '.join(t for _, t in self.parts + self.outputs)})"""
 
 
-def chain(d, qkv, ff, vocabulary, wide_pieces=1):
+def chain(d, qkv, ff, vocabulary, wide_pieces=1, deepest=MOST_DEPTH):
     """With `wide_pieces`, down waits for so many parts of its rows as it comes to them, also with more than 8 tokens."""
     x16, xf = f"memref<?x{d}xbf16>", f"memref<?x{d}xf32>"
     wq, wo = f"memref<?x{qkv}x{d}xbf16>", f"memref<?x{d}x{d}xbf16>"
@@ -303,7 +303,7 @@ def chain(d, qkv, ff, vocabulary, wide_pieces=1):
             Operator("head", tile(vocabulary), ("rb", x16), [("w", "w_head", wh)], [("logits", out)], vocabulary, whole, sq,
                      store_logits, False)]
 
-    few = operators(lambda rows, matrices=1, divides=False: Tile(8, True), split(d), split(ff))
+    few = operators(lambda rows, matrices=1, divides=False: Tile(8, True), split(d, deepest), split(ff, deepest))
     many = operators(lambda rows, matrices=1, divides=False: Tile(wide_rows(rows, matrices, divides), False), [d], [ff])
     columns = 64 if d % 64 == 0 else 8
     group = many[1].tile.rows
@@ -392,7 +392,10 @@ def main():
     parser.add_argument("--vocabulary", type=int)
     parser.add_argument("--wide-pieces", type=int, default=1,
                         help="events along K of down's rows with more than 8 tokens, which it waits for one after the other")
+    parser.add_argument("--deepest", type=int, default=MOST_DEPTH, help="columns of K that a product of few tokens has at most")
     options = parser.parse_args()
+    if options.deepest % UNIT or not UNIT <= options.deepest <= MOST_DEPTH:
+        parser.error(f"--deepest is {options.deepest}, required a multiple of {UNIT} up to {MOST_DEPTH}")
     if options.wide_pieces < 1:
         parser.error(f"--wide-pieces is {options.wide_pieces}, required at least 1")
     dims = MODELS[options.model] if options.model else (options.hidden, options.qkv, options.feed_forward, options.vocabulary)
@@ -401,7 +404,7 @@ def main():
     for name, value, unit in zip(("hidden", "qkv", "feed-forward", "vocabulary"), dims, (256, 8, 256, 8)):
         if value <= 0 or value % unit:
             parser.error(f"--{name} is {value}, required a positive multiple of {unit}")
-    print(chain(*dims, options.wide_pieces), end="")
+    print(chain(*dims, options.wide_pieces, options.deepest), end="")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "bench" / "chain")]
 import example
 import program
 
-Draw = collections.namedtuple("Draw", "dims wide_pieces shapes")
+Draw = collections.namedtuple("Draw", "dims wide_pieces deepest shapes")
 BITS = re.compile(r"^  (\w+): .*(fnv1a64 \w+)$", re.MULTILINE)
 
 
@@ -25,14 +25,15 @@ def draw(generator):
     """The dimensions of a chain, and (tokens, layers, blocks, seed) of each run; one in four has rows of more pieces than fit in
     registers."""
     is_deep = generator.random() < 0.25
-    hidden = 256 * (generator.randint(25, 27) if is_deep else generator.randint(1, 5))
+    hidden = 256 * (generator.randint(26, 28) if is_deep else generator.randint(1, 5))
     qkv = 8 * generator.randint(hidden // 8, hidden // 8 + 40)
     feed_forward = 256 * generator.randint(1, 12 if is_deep else 40)
     vocabulary = 8 * generator.randint(1, 60)
     tokens = [generator.randint(1, 8), generator.choice((9, 17, 64, 65, 129, generator.randint(9, 140)))]
     layers = [generator.choice((0, 1, 2, 3)), generator.choice((1, 1, 2))]
-    return Draw((hidden, qkv, feed_forward, vocabulary), generator.randint(1, 5),
-                [(n, l if hidden < 6400 else 1, generator.randint(1, 9), generator.randint(1, 10**6))
+    deepest = min(256 * generator.randint(-(-max(hidden, feed_forward) // 2048), 26), program.MOST_DEPTH)
+    return Draw((hidden, qkv, feed_forward, vocabulary), generator.randint(1, 5), deepest,
+                [(n, l if hidden < 6656 else 1, generator.randint(1, 9), generator.randint(1, 10**6))
                  for n, l in zip(tokens, layers)])
 
 
@@ -53,7 +54,7 @@ def rows_outside(text):
 
 
 # Many blocks: rows are not there when they are read first.
-STAGES = Draw((1536, 1536, 1536, 1000), 1, [(8, 2, 40, 1)])
+STAGES = Draw((1536, 1536, 1536, 1000), 1, program.MOST_DEPTH, [(8, 2, 40, 1)])
 
 
 def of_schedules(simulator, artifact, case, blocks, seed):
@@ -75,7 +76,7 @@ def of_schedules(simulator, artifact, case, blocks, seed):
 def problem_of(simulator, drawn, folder, change=None):
     """What is wrong with the chain, or None."""
     source, artifact = folder / "chain.mlir", folder / "chain.evt"
-    text = program.chain(*drawn.dims, drawn.wide_pieces)
+    text = program.chain(*drawn.dims, drawn.wide_pieces, drawn.deepest)
     source.write_text(change(text) if change else text)
     code, text = simulator.compile(source, artifact)
     if code:
@@ -115,7 +116,7 @@ def checks(simulator, seed, count):
 
     def of_drawn(number, drawn):
         name = (f"chain {number} of seed {seed}, --hidden {drawn.dims[0]} --qkv {drawn.dims[1]} --feed-forward {drawn.dims[2]} "
-                f"--vocabulary {drawn.dims[3]} --wide-pieces {drawn.wide_pieces}")
+                f"--vocabulary {drawn.dims[3]} --wide-pieces {drawn.wide_pieces} --deepest {drawn.deepest}")
         return name, lambda folder: problem_of(simulator, drawn, folder)
 
     return [("a chain with rows that are read stage by stage", lambda folder: problem_of(simulator, STAGES, folder, stage_by_stage)),

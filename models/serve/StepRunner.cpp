@@ -171,6 +171,16 @@ void StepRunner::addCache() {
   cacheBytes_ += bytes;
 }
 
+std::string StepRunner::scheduleFor(int64_t tokens) const {
+  if (!options_.schedule.empty())
+    return options_.schedule;
+  const auto schedules = program_.schedules();
+  const bool hasTickets = std::any_of(schedules.begin(), schedules.end(), [](const evt_schedule_info *schedule) {
+    return schedule->supported && std::string_view(schedule->name) == "ticket";
+  });
+  return usualSchedule(isOnGpu(), hasTickets, tokens);
+}
+
 /// Makes room for the largest steps, so that none has to stop others for it.
 void StepRunner::reserve() {
   for (int64_t tokens : {std::min<int64_t>(8, mostTokens_), mostTokens_}) {
@@ -195,6 +205,8 @@ void StepRunner::reserve() {
     const std::vector<evt_value> values = valuesOf(given, splitFor(mostColumns_ * pageSlots_, tokens));
     evt_launch_options options = EVT_LAUNCH_OPTIONS_INIT;
     options.stream = launches_.get();
+    const std::string schedule = scheduleFor(tokens);
+    options.schedule = schedule.empty() ? nullptr : schedule.c_str();
     detail::check(evt_program_prepare(program_.get(), values.data(), static_cast<uint32_t>(values.size()), &options));
   }
 }
@@ -332,7 +344,7 @@ int64_t StepRunner::enqueue(const StepBatch &batch) {
   given["logprobs"] = &logprobs;
   flight.started.record(launches_.get());
   program_.launch(valuesOf(given, splitFor(lists.longest, count)),
-                  {.schedule = options_.schedule, .workers = options_.workers, .stream = launches_.get()});
+                  {.schedule = scheduleFor(count), .workers = options_.workers, .stream = launches_.get()});
   for (size_t r : batch.watched) // before the next step has logits of its own
     launches_.copy(chosenOnDevice(step) + 2 * third() + r,
                    reinterpret_cast<const float *>(logitsMemory_.data()) + r * static_cast<size_t>(model_.vocabulary),

@@ -54,7 +54,7 @@ class StepRunner {
 public:
   struct Options {
     int64_t pages = 64;   // of the cache
-    std::string schedule; // empty: the first that the program has
+    std::string schedule; // empty: scheduleFor
     uint32_t workers = 0;
     int64_t mostTokens = 0, mostRequests = 0; // of a step; 0, and at most, those of the program
     int64_t ahead = 0; // steps that are in flight before one is waited for; 0: 1 on the CPU, 4 on a GPU
@@ -111,6 +111,13 @@ public:
   int64_t mostPositions() const { return std::min(mostColumns_, options_.pages) * pageSlots_; }
   int64_t ahead() const { return options_.ahead; }
   bool isOnGpu() const { return device_.device_type != kDLCPU; }
+  /// The schedule of a step of so many tokens.
+  std::string scheduleFor(int64_t tokens) const;
+  /// The same where none was asked for; empty: the first that the program has. On a GPU, tasks of prompts take different
+  /// times, which tickets balance; for anything shorter, static is faster since nobody asks for a number.
+  static std::string usualSchedule(bool isOnGpu, bool hasTickets, int64_t tokens) {
+    return isOnGpu && hasTickets && tokens > mostInSmallTiles ? "ticket" : "";
+  }
 
   const ModelConfig &model() const { return model_; }
   const LoadReport &loaded() const { return loaded_; }
@@ -119,6 +126,9 @@ public:
   /// The device's own time of all steps that were waited for, and how often a table was copied to it.
   double deviceSeconds() const { return deviceSeconds_; }
   int64_t tableCopies() const { return tables_.copies(); }
+
+  /// Up to so many, the tiles of a step's products have 128 tokens or fewer (promptTokens in models/graph/Ways.h).
+  static constexpr int64_t mostInSmallTiles = 256;
 
 private:
   /// What a step in flight has of its own; there are more of them than steps in flight.

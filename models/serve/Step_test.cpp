@@ -309,5 +309,12 @@ TEST_P(Step, WhatIsNotAStepIsRefused) {
 INSTANTIATE_TEST_SUITE_P(Families, Step, testing::Values("llama", "qwen3"),
                          [](const testing::TestParamInfo<std::string> &info) { return info.param; });
 
+TEST(Schedules, PromptsOnAGpuTakeTickets) {
+  EXPECT_EQ(StepRunner::usualSchedule(true, true, 257), "ticket");
+  EXPECT_EQ(StepRunner::usualSchedule(true, true, 256), "");
+  EXPECT_EQ(StepRunner::usualSchedule(true, false, 2048), ""); // compiled with --only-schedule
+  EXPECT_EQ(StepRunner::usualSchedule(false, true, 2048), "");
+}
+
 } // namespace
 } // namespace evt::models

@@ -433,8 +433,8 @@ void FragmentCode::emitRowStores() {
   for (auto [i, op] : llvm::enumerate(runningReductions())) {
     std::string o = combinerOf(op), init = element(cast<linalg::ReduceOp>(op).getInits()[0], index);
     known[keyOf(op->getResult(0), index)] =
-        variable(Float32Type::get(op->getContext()), o + "::apply(" + init + ", evt::combine_row<" + o +
-                                                         ">(evt::early_of(running, h, " + num(i) + ")))");
+        variable(Float32Type::get(op->getContext()),
+                 o + "::apply(" + init + ", evt::combine_row<" + o + ">(evt::early_of(running, h, " + num(i) + ")))");
   }
   for (auto store : ir::lastBlock(device).getOps<ir::StoreOp>())
     if (!isFragmentTile(tileType(store.getTile())))

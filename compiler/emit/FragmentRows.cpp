@@ -27,8 +27,7 @@ bool FragmentCode::reduces(Value v) {
 }
 
 std::string FragmentCode::combinerOf(Operation *reduce) {
-  StringRef combiner =
-      cast<linalg::ReduceOp>(reduce).getCombiner().front().front().getName().stripDialect();
+  StringRef combiner = cast<linalg::ReduceOp>(reduce).getCombiner().front().front().getName().stripDialect();
   return combiner.starts_with("add")   ? "evt::tile::Add"
          : combiner.starts_with("mul") ? "evt::tile::Mul"
          : combiner.starts_with("max") ? "evt::tile::Max"

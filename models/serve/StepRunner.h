@@ -113,8 +113,8 @@ public:
   bool isOnGpu() const { return device_.device_type != kDLCPU; }
   /// The schedule of a step of so many tokens.
   std::string scheduleFor(int64_t tokens) const;
-  /// The same where none was asked for; empty: the first that the program has. On a GPU, tasks of prompts take different
-  /// times, which tickets balance; for anything shorter, static is faster since nobody asks for a number.
+  /// The same where none was asked for; empty: the first that the program has. On a GPU, tasks of prompts take
+  /// different times, which tickets balance; for anything shorter, static is faster since nobody asks for a number.
   static std::string usualSchedule(bool isOnGpu, bool hasTickets, int64_t tokens) {
     return isOnGpu && hasTickets && tokens > mostInSmallTiles ? "ticket" : "";
   }

@@ -374,7 +374,10 @@ void addGenerate(Commands &commands) {
       ->transform(integerOf<int64_t>(0, 256))
       ->capture_default_str();
   command->add_option("--report", options->report, "write times and memory as JSON")->type_name("FILE");
-  command->add_option("--schedule", options->schedule, "static, ticket or dynamic; without it static, and on a GPU ticket for steps of more than 256 tokens")
+  command
+      ->add_option(
+          "--schedule", options->schedule,
+          "static, ticket or dynamic; without it static, and on a GPU ticket for steps of more than 256 tokens")
       ->check(CLI::IsMember({"static", "ticket", "dynamic"}));
   command
       ->add_option("--workers", options->workers, "how many threads, or blocks of a GPU; 0 is one for each CPU or SM")

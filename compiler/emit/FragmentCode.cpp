@@ -388,6 +388,7 @@ SmallVector<Operation *> FragmentCode::runningReductions() {
 
 FragmentCode::Blocks FragmentCode::blocks() {
   int64_t columns = 0;
+  bool storesRows = false;
   if (storesTwice() || !earlyLoads().empty())
     return {};
   SmallVector<Operation *> running;
@@ -396,6 +397,7 @@ FragmentCode::Blocks FragmentCode::blocks() {
     if (!isFragmentTile(t)) {
       if (!findRunning(store.getTile(), running))
         return {};
+      storesRows = true;
       continue;
     }
     if (store.getTable() || (columns && t.getDimSize(1) != columns) ||
@@ -407,7 +409,7 @@ FragmentCode::Blocks FragmentCode::blocks() {
   for (Operation *reduce : running)
     if (tileType(reduce->getOperand(0)).getDimSize(1) != columns)
       return {};
-  return {columns / 32, columns % 32, (int64_t)running.size()};
+  return {columns / 32, columns % 32, storesRows, (int64_t)running.size()};
 }
 
 /// A block's part of each, element after element, as a row that is whole is reduced.

@@ -13,8 +13,8 @@
 // A tile of more rows is a stack of such fragments: each warp has some of them, `h` says which of its own, and `g` is
 // the row in the tile. What does not depend on the sums is found first, as far as registers go: values of rows, and
 // loads of f32. Other loads take place where they are used, and all stores of a column follow each other, since the
-// sums leave no registers for what waits. Where no result needs a whole row of sums, the code is that of 32 columns,
-// and serves one after another.
+// sums leave no registers for what waits. Where no column needs a whole row of sums, the code is that of 32 columns,
+// and serves one after another; what rows are reduced to goes on from block to block, and is stored after the last.
 #pragma once
 
 #include "CodeWriter.h"
@@ -56,6 +56,7 @@ public:
   /// over. 0 if they cannot: a column needs the sums of a whole row.
   struct Blocks {
     int64_t count = 0, rest = 0; // columns
+    bool storesRows = false;     // something of whole rows is stored
     int64_t running = 0;         // reductions of rows that go on from block to block
   };
   Blocks blocks();

@@ -202,7 +202,7 @@ void emitFinish(ir::DeviceOp device, const roles::TiledProduct &product, CodeWri
     out.line("}");
     if (blocks.rest)
       emitColumns(num(32 * blocks.count) + " + ", blocks.rest, "false");
-    if (blocks.running) {
+    if (blocks.storesRows) {
       open("2 * c");
       stackOf(device, product, parameters.names, out).emitRowStores();
       out.line("}");

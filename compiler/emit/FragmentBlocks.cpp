@@ -53,7 +53,8 @@ bool FragmentCode::findRunning(Value v, SmallVectorImpl<Operation *> &found) con
   RankedTensorType t = tileType(reduce.getInputs()[0]);
   if (!isFragmentTile(t) || !t.getElementType().isF32() || reduce.getDimensions() != ArrayRef<int64_t>{1} ||
       llvm::any_of(reducedValues(reduce.getInputs()[0]),
-                   [&](Value row) { return !llvm::is_contained(rowValues(), row); }))
+                   [&](Value row) { return !llvm::is_contained(rowValues(), row); }) ||
+      !findRunning(reduce.getInits()[0], found)) // what it starts from is found first
     return false;
   found.push_back(op);
   return true;

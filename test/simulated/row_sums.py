@@ -2,15 +2,17 @@
 go on from one block of them to the next.
 
 A task adds a tile of x w^T to r, stores it, times a vector in bf16 too, and the sum of squares and the largest value of each of
-its rows; columns outside the matrix are 0. Or, for every row, a number that needs no column. Expected values are NumPy's.
+its rows; columns outside the matrix are 0. The second may be found "behind" the first, from
+which it starts. Or there are none: for every row, a number that needs no column. Expected values are NumPy's.
 """
 
 import collections
 
-Case = collections.namedtuple("Case", "rows columns width n depth sums", defaults=[True])
+Case = collections.namedtuple("Case", "rows columns width n depth sums", defaults=["apart"])
 # Blocks of 32 columns, and a rest of 8 and 24; tiles that reach beyond the matrix; few rows, for one group of warps.
 CASES = [Case(128, 96, 192, 150, 64), Case(128, 72, 144, 40, 128), Case(64, 120, 240, 70, 64), Case(256, 128, 200, 300, 64),
-         Case(128, 96, 192, 150, 64, False)]
+         Case(128, 96, 192, 150, 64, "behind"),
+         Case(128, 96, 192, 150, 64, "none")]
 
 
 def program(case):
@@ -22,22 +24,27 @@ def program(case):
     memories = f"%x: {x}, %w: {weights}, %r: {y}, %y: {y}, %yb: {yb}, %v: {v}, %squares: {found}, %largest: {found}"
     types = f"{x}, {weights}, {y}, {y}, {yb}, {v}, {found}, {found}"
 
-    def reduced(name, combine, of, first, memory):
+    def reduced(name, combine, of, first, begin=""):
         return f"""
   %{name}_0 = arith.constant dense<{first}> : {row}
-  %{name} = linalg.reduce {{ {combine} }} ins({of} : {f32}) outs(%{name}_0 : {row}) dimensions = [1]
-  evt.store %{name}, {memory}[%row, %j] sizes [{r}, 1] : {row} -> {found}"""
+  %{name} = linalg.reduce {{ {combine} }} ins({of} : {f32}) outs({begin or f"%{name}_0"} : {row}) dimensions = [1]"""
 
-    def plain(name, value, memory):
+    def plain(name, value):
         return f"""
-  %{name} = arith.constant dense<{value}> : {row}
+  %{name} = arith.constant dense<{value}> : {row}"""
+
+    def stored(name, memory):
+        return f"""
   evt.store %{name}, {memory}[%row, %j] sizes [{r}, 1] : {row} -> {found}"""
 
-    rows = plain("seven", "7.0", "%squares") + plain("minus", "-3.0", "%largest")
-    if case.sums:
-        rows = f"""
-  %square = arith.mulf %value, %value : {f32}""" + reduced("sums", "arith.addf", "%square", "0.0", "%squares") + reduced(
-            "most", "arith.maximumf", "%value", "-1000.0", "%largest")
+    square = f"""
+  %square = arith.mulf %value, %value : {f32}"""
+    sums = square + reduced("sums", "arith.addf", "%square", "0.0")
+    most = reduced("most", "arith.maximumf", "%value", "-1000.0", "%sums" if case.sums == "behind" else "")
+    seven, minus = plain("seven", "7.0"), plain("minus", "-3.0")
+    rows = {"apart": sums + stored("sums", "%squares") + most + stored("most", "%largest"),
+            "behind": sums + most + stored("most", "%largest") + seven + stored("seven", "%squares"),
+            "none": seven + stored("seven", "%squares") + minus + stored("minus", "%largest")}[case.sums]
     return f"""
 evt.device @tile({memories}) grid(%i, %j) {{
   %c0 = arith.constant 0 : index
@@ -102,8 +109,12 @@ def problem_of(simulator, case, seed, folder):
     tiles = [y[:, at:at + case.columns] for at in range(0, case.width, case.columns)]
     expected = {"y": y, "squares": np.stack([(t * t).sum(1) for t in tiles], 1),
                 "largest": np.stack([np.maximum(t.max(1), -1000 if t.shape[1] == case.columns else 0) for t in tiles], 1)}
-    if not case.sums:
-        expected |= {"squares": np.full((case.n, len(tiles)), 7), "largest": np.full((case.n, len(tiles)), -3)}
+    if case.sums == "behind":
+        expected["largest"] = np.maximum(expected["largest"], expected["squares"])
+    if case.sums == "none":
+        expected["largest"] = np.full((case.n, len(tiles)), -3)
+    if case.sums != "apart":
+        expected["squares"] = np.full((case.n, len(tiles)), 7)
     for schedule in ("static", "ticket", "dynamic"):
         code, said = simulator.run([*command, "--schedule", schedule], EVT_SIMULATED_SEED=str(seed), EVT_SIMULATED_SMS="3")
         if code:
